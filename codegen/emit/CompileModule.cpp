@@ -295,6 +295,8 @@ void Compilation::emit() {
   emitOptions.enableFpFusion = options.enableFpFusion;
   emitOptions.lineInfo = options.lineInfo;
   emitOptions.libdevicePath = findLibdevice();
+  // Not measured with products, whose accumulators fill the registers by design.
+  emitOptions.ordersByStores = !accumulator;
   // One block alone would wait for each load in turn; of many, some always run.
   int64_t wanted = wantedThreads(module), threads = int64_t(result.numWarps) << target.log2WarpSize;
   bool argumentsOverlap = module->hasAttr(ir::argumentsOverlapAttr);

@@ -202,7 +202,7 @@ FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target,
     return module.emitError(error);
   // 4. Optimise.
   optimizeModule(*translated, *machine);
-  if (options.orderRegisters != 0)
+  if (options.ordersByStores)
     result.movesLoadsAfterStores = orderByStores(*translated, options.orderRegisters);
   {
     llvm::raw_string_ostream stream(result.llvmIR);

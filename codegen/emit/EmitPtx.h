@@ -20,9 +20,11 @@ struct EmitOptions {
   /// Lets LLVM contract a*b+c to an fma.
   bool enableFpFusion = true;
   bool lineInfo = true;
-  /// Registers of a thread that the instructions after a reduction should do with; 0
-  /// leaves their order alone.
+  /// Registers of a thread that the instructions after a reduction should do with, though
+  /// loads then move behind stores; 0 leaves loads in their place.
   int64_t orderRegisters = 0;
+  /// Whether what stores need may be put into their order at all (OrderByStores.h).
+  bool ordersByStores = true;
   /// Path of libdevice.10.bc; empty where none was found. Linked only into
   /// modules that call it.
   std::string libdevicePath;

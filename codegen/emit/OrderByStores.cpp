@@ -5,35 +5,45 @@
 //
 // What: tiles are lowered op by op: all loads of weights, all loads of biases, all
 // products, all sums, all stores. A thread that holds several vectors of a row then
-// needs registers for all of them at once. This step looks at a run of stores and
-// at the instructions between them and the last barrier or shuffle before. It puts
-// these instructions into the order in which the stores need them, vector by
-// vector: each store follows the instructions that compute its value.
+// needs registers for all of them at once. This step looks at a run of instructions between
+// barriers, shuffles and what is read from shared memory. It puts what its stores need into
+// the order in which they need it, vector by vector: each store follows the instructions that
+// compute its value. What other runs need follows the last store.
 //
 // Why here: LLVM keeps the order of independent instructions in a block as it finds it,
 // and the assembler moves no load across a store.
 //
-// How: depth first from each store in turn. A load may move after a store that goes
-// through another argument of the kernel, so the result is right only for arguments that
-// do not overlap (AliasInfo.h). If an address comes from elsewhere, nothing is changed.
+// How: depth first from each store in turn, in two cases. The last run loads more than a
+// thread's registers hold; a load may then move after a store that goes through another
+// argument of the kernel, so the result is right only for arguments that do not overlap
+// (AliasInfo.h). Or a run without loads has many values alive at once. If an address comes
+// from elsewhere, nothing is changed.
 //
 //===----------------------------------------------------------------------===//
 
 #include "codegen/emit/OrderByStores.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <vector>
 
 namespace tilewright::codegen {
 
 namespace {
 
 using Instructions = llvm::SmallVector<llvm::Instruction *>;
+
+/// Half of what a thread may have. A guess: the values that come into a run take registers, too.
+constexpr int64_t manyLiveWords = 128;
 
 /// What threads wait for each other at, or exchange values by.
 bool isConvergent(const llvm::Instruction &instruction) {
@@ -52,27 +62,72 @@ const llvm::Value *arrayOf(const llvm::Instruction &access) {
   return nullptr;
 }
 
-/// Instructions up to the end of a block, all loads from arguments of the kernel.
+/// Whether it stores to shared memory, which no load from an argument sees.
+bool storesToShared(const llvm::Instruction &instruction) {
+  if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+    return store->getPointerAddressSpace() == 3;
+  auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+  if (!call || !call->isInlineAsm())
+    return false;
+  llvm::StringRef text = llvm::cast<llvm::InlineAsm>(call->getCalledOperand())->getAsmString();
+  if (text.starts_with("@")) // the predicate
+    text = text.split(' ').second;
+  return text.starts_with("st.shared.");
+}
+
+/// Instructions between two barriers or exchanges, all loads from arguments of the kernel.
 struct Run {
+  Instructions all, stores;
+  llvm::DenseMap<const llvm::Value *, size_t> places;
   llvm::DenseSet<llvm::Instruction *> waiting;
-  Instructions stores;
   llvm::SmallPtrSet<const llvm::Value *, 4> loadedArrays;
   int64_t loadedBytes = 0;
+  /// False where an instruction may not change its place among the others.
+  bool isFree = true;
 
-  /// False where `instruction` may not change its place among the others.
-  bool add(llvm::Instruction &instruction, const llvm::DataLayout &layout) {
-    bool reads = instruction.mayReadFromMemory();
+  void add(llvm::Instruction &instruction, const llvm::DataLayout &layout) {
+    places[&instruction] = all.size();
+    all.push_back(&instruction);
     if (instruction.mayWriteToMemory()) {
       const llvm::Value *array = arrayOf(instruction);
+      bool isKnown = storesToShared(instruction) || (array && !loadedArrays.contains(array));
+      isFree &= isKnown && instruction.use_empty();
       stores.push_back(&instruction);
-      return instruction.use_empty() && array && !loadedArrays.contains(array);
+      return;
     }
     waiting.insert(&instruction);
-    if (!reads)
-      return true;
+    if (!instruction.mayReadFromMemory())
+      return;
+    isFree &= stores.empty();
     loadedArrays.insert(arrayOf(instruction));
     loadedBytes += layout.getTypeStoreSize(instruction.getType());
-    return stores.empty();
+  }
+
+  bool isNeededBehind(const llvm::Instruction &instruction) const {
+    return llvm::any_of(instruction.users(),
+                        [&](const llvm::User *user) { return !places.contains(user); });
+  }
+
+  /// Words of its own values that are alive at once in the order of now.
+  int64_t liveWords(const llvm::DataLayout &layout) const {
+    std::vector<int64_t> changes(all.size() + 1);
+    for (auto [place, instruction] : llvm::enumerate(all)) {
+      llvm::Type *type = instruction->getType();
+      if (type->isVoidTy() || type->isIntegerTy(1))
+        continue;
+      size_t last = place;
+      for (const llvm::User *user : instruction->users()) {
+        auto found = places.find(user);
+        last = std::max(last, found == places.end() ? all.size() - 1 : found->second);
+      }
+      int64_t words = llvm::divideCeil(layout.getTypeStoreSize(type), 4);
+      changes[place] += words;
+      changes[last + 1] -= words;
+    }
+    int64_t live = 0, most = 0;
+    for (int64_t change : changes)
+      most = std::max(most, live += change);
+    return most;
   }
 };
 
@@ -99,36 +154,51 @@ void moveWithOperands(llvm::Value *root, llvm::Instruction *place,
   }
 }
 
-/// Whether a load may have got after a store.
-bool orderBlock(llvm::BasicBlock &block, const llvm::DataLayout &layout, int64_t registers) {
-  // The run begins after the last barrier or shuffle, and after what was exchanged through
-  // shared memory.
-  bool hasBarrier = false;
-  llvm::Instruction *first = nullptr;
+/// The runs of a block that lie behind a barrier or an exchange.
+std::vector<Run> runsOf(llvm::BasicBlock &block, const llvm::DataLayout &layout) {
+  std::vector<Run> runs;
   for (llvm::Instruction &instruction : block) {
-    hasBarrier |= isConvergent(instruction);
     bool isElsewhere =
         instruction.mayReadFromMemory() && !instruction.mayWriteToMemory() && !arrayOf(instruction);
     if (isConvergent(instruction) || isElsewhere)
-      first = instruction.getNextNode();
+      runs.emplace_back();
+    else if (!runs.empty() && !instruction.isTerminator())
+      runs.back().add(instruction, layout);
   }
-  if (!hasBarrier || !first)
+  return runs;
+}
+
+/// Whether a load may have got after a store.
+bool orderBlock(llvm::BasicBlock &block, const llvm::DataLayout &layout, int64_t registers) {
+  if (llvm::none_of(block, isConvergent))
     return false;
-  Run run;
-  llvm::Instruction *end = block.getTerminator();
-  for (llvm::Instruction *next = first; next != end; next = next->getNextNode())
-    if (!run.add(*next, layout))
-      return false;
-  // Each load waits for the store before it, which costs where all fit at once: layer norm
-  // of 8192 f16 columns 4076 instead of 4158 GB/s; of 16384, where they do not, 4021
-  // instead of 3791 (H200, November 2026).
-  int64_t loadedRegisters = run.loadedBytes / 4;
-  if (run.stores.size() < 2 || loadedRegisters * 4 <= registers * 3)
-    return false;
-  for (llvm::Instruction *store : run.stores)
-    for (llvm::Value *operand : store->operands())
-      moveWithOperands(operand, store, run.waiting);
-  return !run.loadedArrays.empty();
+  bool movesLoads = false;
+  std::vector<Run> runs = runsOf(block, layout);
+  for (Run &run : runs) {
+    if (!run.isFree)
+      continue;
+    // Each load waits for the store before it, which costs where all fit at once: layer norm
+    // of 8192 f16 columns 4076 instead of 4158 GB/s; of 16384, where they do not, 4021
+    // instead of 3791 (H200, November 2026).
+    int64_t loadedRegisters = run.loadedBytes / 4;
+    bool loadsTooMuch = registers != 0 && &run == &runs.back() && run.stores.size() >= 2 &&
+                        loadedRegisters * 4 > registers * 3;
+    bool holdsTooMuch = run.loadedArrays.empty() && run.liveWords(layout) > manyLiveWords;
+    if (!loadsTooMuch && !holdsTooMuch)
+      continue;
+    llvm::Instruction *end = run.all.back()->getNextNode();
+    for (llvm::Instruction *store : run.stores)
+      for (llvm::Value *operand : store->operands())
+        moveWithOperands(operand, store, run.waiting);
+    for (llvm::Instruction *instruction : run.all)
+      if (run.isNeededBehind(*instruction))
+        moveWithOperands(instruction, end, run.waiting);
+    // What nobody needs follows what it uses.
+    for (llvm::Instruction *instruction : run.all)
+      moveWithOperands(instruction, end, run.waiting);
+    movesLoads |= !run.loadedArrays.empty();
+  }
+  return movesLoads;
 }
 
 } // namespace

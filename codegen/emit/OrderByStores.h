@@ -16,9 +16,10 @@ class Module;
 
 namespace tilewright::codegen {
 
-/// Puts what the stores after a reduction need into the order of the stores, where what
-/// is loaded for them would take most of a thread's `registers`. True where a load may now
-/// follow a store that it preceded, through another argument of the kernel.
+/// Puts what stores behind a barrier or an exchange need into the order of the stores, where
+/// more values than usual are alive at once, or what is loaded for the last stores would take
+/// most of a thread's `registers` (0: it does not matter). True where a load may now follow a
+/// store that it preceded, through another argument of the kernel.
 bool orderByStores(llvm::Module &module, int64_t registers);
 
 } // namespace tilewright::codegen

@@ -3,6 +3,7 @@
 // RUN: tilewright-opt %t/softmax.mlir --tw-narrow-live-tiles --tw-verify-layouts | FileCheck %s
 // RUN: sed 's/num_warps = 16/num_warps = 4/; s/, 4096, 8192\]/]/; s/256, 512, 1024, 2048/256, 512/; s/16384x/1024x/g' %t/softmax.mlir | tilewright-opt --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: tilewright-opt %t/kept.mlir --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=KEPT
+// RUN: tilewright-opt %t/stored.mlir --tw-narrow-live-tiles --tw-verify-layouts --tw-remarks 2>&1 | FileCheck %s --check-prefix=STORED
 
 // Three blocks of 16 warps instead of two.
 // CHECK: tw.wanted_threads = 1536
@@ -78,5 +79,54 @@ module attributes {tw.num_warps = 16 : i32} {
     %1 = arith.divf %s, %all : tensor<16384xf32, #row>
     %2 = arith.divf %t, %all : tensor<16384xf32, #row>
     return %0, %1, %2 : tensor<16384xf32, #row>, tensor<16384xf32, #row>, tensor<16384xf32, #row>
+  }
+}
+
+//--- stored.mlir
+// A tile of 256 registers is made again after a store, one of 64 is not.
+// STORED: remark: narrow-live-tile: applied, words=256, instructions={{[0-9]+}} (made again after the store from a narrower tile)
+// STORED-LABEL: @stored
+// STORED: %[[X:.*]] = tw.load
+// STORED: %[[W:.*]] = arith.extf %[[X]]
+// STORED: arith.mulf %[[W]]
+// STORED: tw.store
+// STORED: %[[Y:.*]] = tw.opaque %[[X]]
+// STORED: %[[W1:.*]] = arith.extf %[[Y]]
+// STORED: math.absf %[[W1]]
+// STORED-LABEL: @small
+// STORED-NOT: tw.opaque
+// STORED: return
+#row = #tw.layout<register = [1, 2, 4, 256, 512, 1024, 2048, 4096], lane = [8, 16, 32, 64, 128], warp = [], block = []>
+#less = #tw.layout<register = [1, 2, 4, 256, 512, 1024], lane = [8, 16, 32, 64, 128], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @stored(%p: tensor<8192x!tw.ptr<f16>, #row>, %scale: f32) -> f32 {
+    %x = tw.load %p : tensor<8192x!tw.ptr<f16>, #row> -> tensor<8192xf16, #row>
+    %w = arith.extf %x : tensor<8192xf16, #row> to tensor<8192xf32, #row>
+    %scales = tw.splat %scale : f32 -> tensor<8192xf32, #row>
+    %m = arith.mulf %w, %scales : tensor<8192xf32, #row>
+    %h = arith.truncf %m : tensor<8192xf32, #row> to tensor<8192xf16, #row>
+    tw.store %p, %h : tensor<8192x!tw.ptr<f16>, #row>, tensor<8192xf16, #row>
+    %a = math.absf %w : tensor<8192xf32, #row>
+    %max = tw.reduce %a axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.maxnumf %l, %r : f32
+      tw.yield %c : f32
+    } : (tensor<8192xf32, #row>) -> f32
+    return %max : f32
+  }
+  func.func @small(%p: tensor<2048x!tw.ptr<f16>, #less>, %scale: f32) -> f32 {
+    %x = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %w = arith.extf %x : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %scales = tw.splat %scale : f32 -> tensor<2048xf32, #less>
+    %m = arith.mulf %w, %scales : tensor<2048xf32, #less>
+    %h = arith.truncf %m : tensor<2048xf32, #less> to tensor<2048xf16, #less>
+    tw.store %p, %h : tensor<2048x!tw.ptr<f16>, #less>, tensor<2048xf16, #less>
+    %a = math.absf %w : tensor<2048xf32, #less>
+    %max = tw.reduce %a axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.maxnumf %l, %r : f32
+      tw.yield %c : f32
+    } : (tensor<2048xf32, #less>) -> f32
+    return %max : f32
   }
 }
