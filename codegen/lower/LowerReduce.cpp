@@ -8,7 +8,7 @@
 // How: (1) fold the registers of a thread as a balanced tree, which leaves
 // independent operations for the scheduler; sums of products as four chains, each
 // step of which is one fma, and then a tree; (2) butterfly over the lanes along
-// the axis; (3) one exchange through shared memory and one barrier, after which
+// the axis, or one redux where 32-bit integers are folded over a whole warp; (3) one exchange through shared memory and one barrier, after which
 // every warp folds the partial results of all warps itself: a second barrier to
 // spread one warp's result would cost more than the few operations saved. Where each
 // thread has many results (the sums of columns) they are folded by one thread each,
@@ -24,6 +24,8 @@
 #include "codegen/lower/Lowering.h"
 #include "codegen/lower/SharedExchange.h"
 #include "ir/layout/ReductionPlan.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -146,9 +148,38 @@ private:
                arith::MinNumFOp>(only);
   }
 
-  /// Folds over lanes by butterflies; afterwards every lane of a group has the
-  /// same value.
+  /// "add.s32" where one instruction folds 32-bit integers over a warp; else empty.
+  StringRef reduxOperation() {
+    Block &block = op.getCombine().front();
+    if (!lowering.target.hasIntegerRedux || !isCommutative() ||
+        !partials.front().front().getType().isInteger(32))
+      return "";
+    return TypeSwitch<Operation *, StringRef>(&block.front())
+        .Case<arith::AddIOp>([](Operation *) { return "add.s32"; })
+        .Case<arith::MinSIOp>([](Operation *) { return "min.s32"; })
+        .Case<arith::MaxSIOp>([](Operation *) { return "max.s32"; })
+        .Case<arith::MinUIOp>([](Operation *) { return "min.u32"; })
+        .Case<arith::MaxUIOp>([](Operation *) { return "max.u32"; })
+        .Case<arith::AndIOp>([](Operation *) { return "and.b32"; })
+        .Case<arith::OrIOp>([](Operation *) { return "or.b32"; })
+        .Case<arith::XOrIOp>([](Operation *) { return "xor.b32"; })
+        .Default([](Operation *) { return ""; });
+  }
+
+  /// Folds over lanes by one instruction where it takes all of a warp, or by butterflies;
+  /// afterwards every lane of a group has the same value.
   LogicalResult foldLanes(ArrayRef<uint32_t> masks) {
+    uint32_t all = 0;
+    for (uint32_t mask : masks)
+      all |= mask;
+    StringRef redux = all == 31 ? reduxOperation() : "";
+    if (!redux.empty()) {
+      std::string assembly = "redux.sync." + redux.str() + " $0, $1, 0xffffffff;";
+      for (Registers &mine : partials)
+        mine = {lowering.inlineAsm(mine.front().getType(), mine, assembly, "=r,r",
+                                   /*hasSideEffects=*/false)};
+      return success();
+    }
     bool ordered = !isCommutative();
     for (uint32_t mask : masks) {
       Value isUpper;
