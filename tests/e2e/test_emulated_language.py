@@ -1,8 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small kernels whose machine code depends on signs: run by the emulator too.
+"""Small kernels with machine code that only the emulator can judge where no GPU is.
 
-Signed numbers in registers wider than they are, and the two zeros.
+Signed numbers in registers wider than they are, the two zeros, and a launch that waits for the one before.
 """
 
 import numpy as np
@@ -12,6 +12,7 @@ import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
 from harness.element_types import NUMPY_TYPES, random_values
+from tilewright.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 EMULATED = True
 
@@ -98,3 +99,19 @@ def test_rounding_toward_zero(device, source, name):
     finite = np.isfinite(x)
     above = (bits[finite] + 1).view(values.dtype).astype(np.float64)
     assert (np.abs(above) > np.abs(x[finite])).all()
+
+
+@tilewright.jit
+def dependent_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    gdc_wait()
+    x = tl.load(x_ptr + i)
+    gdc_launch_dependents()
+    tl.store(out_ptr + i, x + 1)
+
+
+def test_a_kernel_that_waits_for_the_launch_before(device):
+    x, out = device.array(np.arange(64, dtype=np.int32)), device.empty(64, np.int32)
+    device.run(dependent_kernel, (1,), x, out, N=64)
+    device.run(dependent_kernel, (1,), out, x, N=64)
+    assert_same(device.numpy(x), np.arange(2, 66, dtype=np.int32))

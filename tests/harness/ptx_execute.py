@@ -171,6 +171,13 @@ def order(machine, instruction):
         machine.write(instruction.operands[0], np.zeros(machine.num_threads, np.uint64), "b64")
 
 
+@handles("griddepcontrol")
+def dependency(machine, instruction):
+    """Launches run one after the other here, so the kernels that this one depends on have ended."""
+    if not {"wait", "launch_dependents"} & set(instruction.parts):
+        raise EmulationError(f"not emulated: {instruction.text}")
+
+
 @handles("trap")
 def trap(machine, instruction):
     raise EmulationError("the kernel trapped")
