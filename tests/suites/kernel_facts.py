@@ -8,8 +8,9 @@
     bound       its value goes into addresses, ranges or comparisons
     extent      it is an extent of a tile                    condition   it is a condition by itself
     dtype       it names an element type                     precision   it is dot's input precision
-    unrolled    a loop that is unrolled runs as often
-    text:X      it is compared with the text X               half:X      it is compared with the type X
+    unrolled    a loop that is unrolled runs as often        axis        it is an axis of a tile
+    text:X      it is compared with the text X, or given to a keyword that takes X
+    half:X      it is compared with the type X
 
 Functions that a kernel calls are looked at in the same way, so that words of their parameters reach its own.
 """
@@ -51,6 +52,9 @@ _TRANSPARENT = {
 }
 _EXTENT_CALLS = {"arange": (0, 1), "zeros": (0,), "full": (0,), "reshape": (1,), "view": (1,), "broadcast_to": (1,)}
 _EXTENT_KEYWORDS = {"block_shape", "shape"}
+# One of the texts that a keyword takes; e2m1 is stored in bytes, as which all data is guessed once.
+_KEYWORD_TEXTS = {"cache_modifier": ".cg", "eviction_policy": "evict_last", "lhs_format": "e2m1", "rhs_format": "e2m1"}
+_FORMAT_PLACES = {2: "lhs_format", 5: "rhs_format"}
 
 
 def call_name(call) -> str:
@@ -223,8 +227,19 @@ class Facts:
                 else node.args[1:] + [k.value for k in node.keywords if k.arg == "dtype"]
             )
             self._say([t.id for t in types if isinstance(t, ast.Name)], "dtype")
+        self._look_at_keywords(node, name)
         self._look_at_extents(node, name)
         self._look_into(node)
+
+    def _look_at_keywords(self, node, name):
+        given = {k.arg: k.value for k in node.keywords}
+        if name == "dot_scaled":
+            given |= {word: node.args[i] for i, word in _FORMAT_PLACES.items() if i < len(node.args)}
+        for keyword, value in given.items():
+            if isinstance(value, ast.Name) and keyword in _KEYWORD_TEXTS:
+                self._say([value.id], f"text:{_KEYWORD_TEXTS[keyword]}")
+            elif isinstance(value, ast.Name) and keyword in ("axis", "dim"):
+                self._say([value.id], "axis")
 
     def _look_at_extents(self, node, name):
         given = [node.args[i] for i in _EXTENT_CALLS.get(name, ()) if i < len(node.args)]

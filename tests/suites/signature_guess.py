@@ -301,6 +301,8 @@ class Guesser:
             return self._extent(lower, side)
         if "unrolled" in words or re.search(r"kernel_[hwd]|padding|dilation", lower):
             return 3 if "kernel" in lower else 1 if re.search(r"padding|dilation|stride", lower) else 4
+        if "axis" in words:
+            return 0
         if "precision" in words or "precision" in lower:
             return "tf32" if flags else "ieee"
         if texts:

@@ -117,6 +117,20 @@ def test_words_of_parameters():
     assert words["rest"] == words["more"] == set()
 
 
+def test_words_of_keywords():
+    function = ast.parse(
+        textwrap.dedent("""
+        def kernel(a, MODIFIER, FIRST, SECOND, AXIS):
+            x = tl.load(a, cache_modifier=MODIFIER)
+            helper(tl.dot_scaled(x, None, FIRST, x, None, rhs_format=SECOND), AXIS)
+    """)
+    ).body[0]
+    helper = ast.parse("def helper(x, axis):\n    return tl.max(x, axis=axis)").body[0]
+    words = Facts(function, lambda f: (helper, lambda g: None) if getattr(f, "id", "") == "helper" else None).words
+    assert words["MODIFIER"] == {"text:.cg"} and words["FIRST"] == words["SECOND"] == {"text:e2m1"}
+    assert words["AXIS"] == {"axis"}
+
+
 def test_launch_takes_the_defaults_of_the_function_around_it():
     tree = ast.parse(
         textwrap.dedent("""
