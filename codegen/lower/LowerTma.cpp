@@ -242,7 +242,11 @@ static FailureOr<TmaBox> boxOf(Operation *op, ir::DescriptorType descriptor,
                                ir::BufferType buffer) {
   int bits = static_cast<int>(ir::elementBits(descriptor.getElementType()));
   TmaBox box = tmaBox(descriptor.getShape().vec(), bits / 8);
-  if (ir::BufferType expected = ir::tmaBuffer(descriptor); buffer != expected)
+  auto tile = RankedTensorType::get(buffer.getShape(), buffer.getElementType());
+  bool isBlock = ir::isBlockOf(buffer.getShape(), descriptor) &&
+                 buffer.getElementType() == descriptor.getElementType();
+  if (ir::BufferType expected = isBlock ? ir::tmaBuffer(tile) : ir::tmaBuffer(descriptor);
+      buffer != expected)
     return op->emitOpError("needs a ") << expected << ", got " << buffer;
   return box;
 }

@@ -120,8 +120,8 @@ def TW_DescriptorLoadOp : TW_Op<"descriptor_load", [MemoryEffects<[MemRead]>]> {
   let summary = "the block at some coordinates of an array; elements outside it are padding";
   let description = [{
     There is a coordinate, in elements, for each dimension; the result has the shape and
-    the element type of the descriptor's blocks, possibly without leading dimensions of
-    extent 1.
+    the element type of the descriptor's blocks, possibly without dimensions of extent 1
+    before the last one, or with more of them.
 
         %1 = tw.descriptor_load %0[%i, %j] : !tw.descriptor<64x32xf16> -> tensor<64x32xf16>
   }];
@@ -135,7 +135,8 @@ def TW_DescriptorLoadOp : TW_Op<"descriptor_load", [MemoryEffects<[MemRead]>]> {
 def TW_DescriptorStoreOp : TW_Op<"descriptor_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a block at some coordinates of an array; elements outside it are dropped";
   let description = [{
-    With `reduction` the block is combined with what is there.
+    With `reduction` the block is combined with what is there. The shape of the tile is
+    that of a block as for tw.descriptor_load.
 
         tw.descriptor_store %0[%i, %j], %1 : !tw.descriptor<64x32xf16>, tensor<64x32xf16>
         tw.descriptor_store %0[%i, %j], %1 {reduction = #tw.atomic<fadd>} : !tw.descriptor<64x32xf16>, tensor<64x32xf16>

@@ -103,13 +103,34 @@ LogicalResult SharedDotOp::verify() {
 // Tensor descriptors
 //===----------------------------------------------------------------------===//
 
-BufferType tmaBuffer(DescriptorType descriptor, int64_t slots) {
-  MLIRContext *context = descriptor.getContext();
+static BufferType tmaBuffer(ArrayRef<int64_t> shape, Type element, int64_t slots) {
+  MLIRContext *context = element.getContext();
   LinearLayout layout =
-      makeSwizzledShared(log2Shape(descriptor.getShape()), elementBits(descriptor.getElementType()),
-                         static_cast<int>(maxSwizzleBytes));
-  return BufferType::get(context, descriptor.getShape(), descriptor.getElementType(),
-                         SharedLayoutAttr::fromLinear(context, layout), slots);
+      makeSwizzledShared(log2Shape(shape), elementBits(element), static_cast<int>(maxSwizzleBytes));
+  return BufferType::get(context, shape, element, SharedLayoutAttr::fromLinear(context, layout),
+                         slots);
+}
+
+BufferType tmaBuffer(DescriptorType descriptor, int64_t slots) {
+  return tmaBuffer(descriptor.getShape(), descriptor.getElementType(), slots);
+}
+
+BufferType tmaBuffer(RankedTensorType tile) {
+  return tmaBuffer(tile.getShape(), tile.getElementType(), /*slots=*/1);
+}
+
+bool isBlockOf(ArrayRef<int64_t> shape, DescriptorType descriptor) {
+  auto significant = [](ArrayRef<int64_t> extents) {
+    llvm::SmallVector<int64_t> kept;
+    for (int64_t extent : extents.drop_back())
+      if (extent != 1)
+        kept.push_back(extent);
+    kept.push_back(extents.back());
+    return kept;
+  };
+  ArrayRef<int64_t> block = descriptor.getShape();
+  return shape == block ||
+         (!shape.empty() && !block.empty() && significant(shape) == significant(block));
 }
 
 static LogicalResult verifyBlock(Operation *op, DescriptorType descriptor, size_t coordinates,
@@ -118,7 +139,9 @@ static LogicalResult verifyBlock(Operation *op, DescriptorType descriptor, size_
     return op->emitOpError("has ") << coordinates << " coordinates for a descriptor of rank "
                                    << descriptor.getShape().size();
   auto type = llvm::cast<RankedTensorType>(tile);
-  return verifySameTile(op, type.getShape(), type.getElementType(), descriptor.getShape(),
+  ArrayRef<int64_t> shape =
+      isBlockOf(type.getShape(), descriptor) ? descriptor.getShape() : type.getShape();
+  return verifySameTile(op, shape, type.getElementType(), descriptor.getShape(),
                         descriptor.getElementType());
 }
 

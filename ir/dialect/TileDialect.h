@@ -125,6 +125,11 @@ bool isElementwise(mlir::Operation *op);
 /// A ring of buffers that TMA fills with blocks of `descriptor`: rows of at most
 /// 128 bytes, swizzled (ir/support/TmaBox.h).
 BufferType tmaBuffer(DescriptorType descriptor, int64_t slots = 1);
+/// The same for a tile with the elements of a block (isBlockOf).
+BufferType tmaBuffer(mlir::RankedTensorType tile);
+/// Whether a tile of this shape has the elements of a block in their order: the shapes are
+/// equal but for dimensions of extent 1 before the last one.
+bool isBlockOf(llvm::ArrayRef<int64_t> shape, DescriptorType descriptor);
 
 int numWarps(mlir::ModuleOp module);
 /// Stages of loops that name no number of their own: what the launch asks for, or 3.

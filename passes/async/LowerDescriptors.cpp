@@ -195,7 +195,7 @@ private:
   /// Whether a buffer made from the loaded tile can be the one that TMA fills.
   static bool isFilledByTma(ir::DescriptorLoadOp load, Operation *user) {
     auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user);
-    return alloc && alloc.getType() == ir::tmaBuffer(load.getDescriptor().getType()) &&
+    return alloc && alloc.getType() == ir::tmaBuffer(load.getType()) &&
            llvm::none_of(alloc->getUsers(), llvm::IsaPred<ir::SharedStoreOp>);
   }
 
@@ -247,7 +247,7 @@ private:
     int64_t bytes = 0;
     llvm::SmallVector<Value> buffers;
     for (ir::DescriptorLoadOp load : group) {
-      ir::BufferType type = ir::tmaBuffer(load.getDescriptor().getType());
+      ir::BufferType type = ir::tmaBuffer(load.getType());
       buffers.push_back(builder.create<ir::AllocSharedOp>(load.getLoc(), type, Value()));
       bytes += type.slotBytes();
       needsGlobal |= order.mayReadWritten(load.getDescriptor());
@@ -301,7 +301,7 @@ private:
       auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op);
       if (!store)
         continue;
-      ir::BufferType type = ir::tmaBuffer(store.getDescriptor().getType());
+      ir::BufferType type = ir::tmaBuffer(tileType(store.getValue()));
       auto loop = outermostLoop(store);
       if (loop && !order.mayAccessStored(store.getDescriptor())) {
         storeInLoop(store, type, loop);

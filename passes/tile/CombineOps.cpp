@@ -10,6 +10,8 @@
 //   expand_dims, permute, reshape, broadcast of splat -> splat
 //   addptr(addptr(p, i), j)           -> addptr(p, i + j) where neither wraps
 //   dot(a, b, 0) + c                  -> dot(a, b, c)
+//   reshape(descriptor_load), descriptor_store(reshape a) -> one access, where only
+//                                        dimensions of extent 1 come or go
 //   select of one value, select under a constant mask, load under a false mask
 //   and all-true masks of memory ops are dropped
 //
@@ -335,6 +337,43 @@ struct SelectIntoLoad : OpRewritePattern<arith::SelectOp> {
 };
 
 //===----------------------------------------------------------------------===//
+// Blocks of descriptors
+//===----------------------------------------------------------------------===//
+
+/// A block of an array with more dimensions than a program works on has some of extent 1,
+/// which the program drops. As the load's own shape the tile can stay where TMA puts it: a
+/// reshape would take it through registers.
+struct LoadWithoutUnits : OpRewritePattern<ir::ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ir::ReshapeOp op, PatternRewriter &rewriter) const override {
+    auto load = op.getSource().getDefiningOp<ir::DescriptorLoadOp>();
+    if (!load || !load->hasOneUse() ||
+        !ir::isBlockOf(tileType(op.getResult()).getShape(), load.getDescriptor().getType()))
+      return failure();
+    rewriter.modifyOpInPlace(load, [&] { load.getResult().setType(op.getType()); });
+    rewriter.replaceOp(op, load.getResult());
+    return success();
+  }
+};
+
+struct StoreWithoutUnits : OpRewritePattern<ir::DescriptorStoreOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ir::DescriptorStoreOp op,
+                                PatternRewriter &rewriter) const override {
+    Operation *shaped = op.getValue().getDefiningOp();
+    if (!llvm::isa_and_nonnull<ir::ReshapeOp, ir::ExpandDimsOp>(shaped))
+      return failure();
+    Value source = shaped->getOperand(0);
+    if (!ir::isBlockOf(tileType(source).getShape(), op.getDescriptor().getType()))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.getValueMutable().assign(source); });
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
 // Matrix products
 //===----------------------------------------------------------------------===//
 
@@ -383,7 +422,8 @@ public:
     RewritePatternSet list(mlirContext);
     list.add<ComputeBeforeSplat, ComputeBeforeBroadcast, ComputeBeforeExpand, ShapeOfSplat,
              MergeAddPtr, DropZeroOffset, SimplifyLoad, SimplifyStore, SelectIntoLoad,
-             AccumulateInDot<arith::AddFOp>, AccumulateInDot<arith::AddIOp>>(mlirContext);
+             LoadWithoutUnits, StoreWithoutUnits, AccumulateInDot<arith::AddFOp>,
+             AccumulateInDot<arith::AddIOp>>(mlirContext);
     // Upstream's, for the ops that occur: one driver run for both.
     for (Dialect *dialect : mlirContext->getLoadedDialects())
       dialect->getCanonicalizationPatterns(list);

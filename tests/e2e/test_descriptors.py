@@ -428,3 +428,39 @@ def test_blocks_that_tma_does_not_suit_are_pointers(kind):
     source = tilewright.compiler.ASTSource(first, {"x": kind, "out_ptr": "*fp32"})
     kernel = tilewright.compile(source, "sm_90a")
     assert kernel.metadata.tensor_maps == [False] and "cp.async.bulk" not in kernel.asm["ptx"]
+
+
+@tilewright.jit
+def multiply_heads(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """One head of arrays [rows, heads, columns]; blocks have a dimension of extent 1 for it."""
+    m, n, h = tl.program_id(0) * BM, tl.program_id(1) * BN, tl.program_id(2)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        x = tl.reshape(a.load([m, h, k]), [BM, BK])
+        y = tl.reshape(b.load([n, h, k]), [BN, BK])
+        acc += tl.dot(x, tl.trans(y))
+    c.store([m, h, n], acc.to(c.dtype)[:, None, :])
+
+
+@pytest.mark.parametrize("num_warps", [2, 4])
+@pytest.mark.parametrize("num_stages", [1, 3])
+@pytest.mark.parametrize("name", ["float16", "float32"])
+def test_products_of_blocks_with_a_dimension_of_one(device, name, num_stages, num_warps):
+    heads, m, n, k = 2, 70, 64, 96
+    a, b = exact_values(name, (m, heads, k), 1), exact_values(name, (n, heads, k), 2)
+    c = device.empty((m, heads, n), np.float32)
+    device.run(
+        multiply_heads,
+        (2, 2, heads),
+        device.descriptor(device.array(a), (64, 1, 32)),
+        device.descriptor(device.array(b), (32, 1, 32)),
+        device.descriptor(c, (64, 1, 32)),
+        k,
+        BM=64,
+        BN=32,
+        BK=32,
+        num_warps=num_warps,
+        num_stages=num_stages,
+    )
+    expected = np.einsum("mhk,nhk->mhn", a.astype(np.float32), b.astype(np.float32))
+    np.testing.assert_array_equal(device.numpy(c), expected)

@@ -171,3 +171,35 @@ func.func @accumulate_not(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>, %n: i32)
   }
   return %sum, %d, %more, %r : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
 }
+
+// A block without its dimensions of extent 1 is loaded and stored as what the program
+// works on.
+// CHECK-LABEL: @units
+// CHECK: %[[X:.*]] = tw.descriptor_load %arg0[%{{.*}}] : <1x64x1x32xf16> -> tensor<64x32xf16>
+// CHECK-NEXT: %[[Y:.*]] = arith.addf %[[X]], %[[X]]
+// CHECK-NEXT: tw.descriptor_store %arg0[%{{.*}}], %[[Y]] : <1x64x1x32xf16>, tensor<64x32xf16>
+// CHECK-NEXT: tw.descriptor_store %arg0[%{{.*}}], %[[X]] : <1x64x1x32xf16>, tensor<64x32xf16>
+func.func @units(%d: !tw.descriptor<1x64x1x32xf16>, %i: i32) {
+  %block = tw.descriptor_load %d[%i, %i, %i, %i] : !tw.descriptor<1x64x1x32xf16> -> tensor<1x64x1x32xf16>
+  %x = tw.reshape %block : tensor<1x64x1x32xf16> -> tensor<64x32xf16>
+  %y = arith.addf %x, %x : tensor<64x32xf16>
+  %stored = tw.reshape %y : tensor<64x32xf16> -> tensor<1x64x1x32xf16>
+  tw.descriptor_store %d[%i, %i, %i, %i], %stored : !tw.descriptor<1x64x1x32xf16>, tensor<1x64x1x32xf16>
+  %x3 = tw.expand_dims %x, 1 : tensor<64x32xf16> -> tensor<64x1x32xf16>
+  %x4 = tw.expand_dims %x3, 0 : tensor<64x1x32xf16> -> tensor<1x64x1x32xf16>
+  tw.descriptor_store %d[%i, %i, %i, %i], %x4 : !tw.descriptor<1x64x1x32xf16>, tensor<1x64x1x32xf16>
+  return
+}
+
+// Not where rows become shorter, nor where the block is also used in its own shape.
+// CHECK-LABEL: @units_not
+// CHECK: tw.reshape %{{.*}} : tensor<1x64x32xf16> -> tensor<32x64xf16>
+// CHECK: tw.reshape %{{.*}} : tensor<1x64x32xf16> -> tensor<64x32xf16>
+func.func @units_not(%d: !tw.descriptor<1x64x32xf16>, %i: i32)
+    -> (tensor<32x64xf16>, tensor<64x32xf16>, tensor<1x64x32xf16>) {
+  %block = tw.descriptor_load %d[%i, %i, %i] : !tw.descriptor<1x64x32xf16> -> tensor<1x64x32xf16>
+  %x = tw.reshape %block : tensor<1x64x32xf16> -> tensor<32x64xf16>
+  %other = tw.descriptor_load %d[%i, %i, %i] : !tw.descriptor<1x64x32xf16> -> tensor<1x64x32xf16>
+  %y = tw.reshape %other : tensor<1x64x32xf16> -> tensor<64x32xf16>
+  return %x, %y, %other : tensor<32x64xf16>, tensor<64x32xf16>, tensor<1x64x32xf16>
+}

@@ -166,3 +166,20 @@ func.func @inLoop(%x: !tw.descriptor<32xf32>, %n: i32, %c: i1) {
   func.return
 }
 }
+
+// -----
+
+// Buffers have the shape of the tile, which may lack dimensions of extent 1.
+// CHECK-LABEL: @units
+// CHECK: tw.tma_load %arg0[{{.*}}], %[[X:.*]], %{{.*}} : <1x64x1x32xf16>, <64x32xf16, #tw.shared<
+// CHECK: tw.shared_load %[[X]]
+// CHECK: tw.tma_store %arg0[{{.*}}], %{{.*}} : <1x64x1x32xf16>, <64x32xf16, #tw.shared<
+#u = #tw.layout<register = [1, 2, 4, 256, 512, 1024], lane = [8, 16, 32, 64, 128], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @units(%d: !tw.descriptor<1x64x1x32xf16>, %i: i32) {
+  %x = tw.descriptor_load %d[%i, %i, %i, %i] : !tw.descriptor<1x64x1x32xf16> -> tensor<64x32xf16, #u>
+  %y = arith.addf %x, %x : tensor<64x32xf16, #u>
+  tw.descriptor_store %d[%i, %i, %i, %i], %y : !tw.descriptor<1x64x1x32xf16>, tensor<64x32xf16, #u>
+  func.return
+}
+}
