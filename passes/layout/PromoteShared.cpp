@@ -185,17 +185,11 @@ private:
   }
 };
 
-/// Whether `convert` brings a tile from memory, as it is or transposed, across threads, and
-/// the tile has no other user. Shuffles serve as well where nothing is copied ahead.
-bool isFromMemory(ir::ConvertLayoutOp convert, const AxisAnalysis &axes, const TargetInfo &target) {
-  Value loaded = convert.getSource();
-  bool isAlone = loaded.hasOneUse();
-  if (auto permute = loaded.getDefiningOp<ir::PermuteOp>()) {
-    loaded = permute.getSource();
-    isAlone &= loaded.hasOneUse();
-  }
-  Operation *source = loaded.getDefiningOp();
-  if (!source || !llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(source) || !isAlone)
+/// Whether `convert` brings a loaded tile, as it is or transposed, across threads to mma.
+/// Shuffles serve as well where nothing is copied ahead.
+bool goesThroughShared(ir::ConvertLayoutOp convert, Operation *source, const AxisAnalysis &axes,
+                       const TargetInfo &target) {
+  if (!feedsMma(convert.getResult()))
     return false;
   RankedTensorType type = tileType(convert.getSource());
   ConversionKind kind =
@@ -205,6 +199,27 @@ bool isFromMemory(ir::ConvertLayoutOp convert, const AxisAnalysis &axes, const T
   auto load = llvm::dyn_cast<ir::LoadOp>(source);
   return kind == ConversionKind::SharedMemory ||
          (kind == ConversionKind::Shuffle && load && canBeCopiedAhead(load, axes, target));
+}
+
+/// The conversions of what `source` loads, if they are its only users: the backward pass of
+/// attention, for one, multiplies a tile from both sides, and both read one buffer.
+llvm::SmallVector<ir::ConvertLayoutOp>
+conversionsFromMemory(Operation *source, const AxisAnalysis &axes, const TargetInfo &target) {
+  llvm::SmallVector<ir::ConvertLayoutOp> converts;
+  llvm::SmallVector<Operation *> users(source->getUsers());
+  while (!users.empty()) {
+    Operation *user = users.pop_back_val();
+    auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user);
+    bool isTransposed =
+        llvm::isa<ir::PermuteOp>(user) && user->getOperand(0).getDefiningOp() == source;
+    if (isTransposed)
+      llvm::append_range(users, user->getUsers());
+    else if (convert && goesThroughShared(convert, source, axes, target))
+      converts.push_back(convert);
+    else
+      return {};
+  }
+  return converts;
 }
 
 class PromoteSharedPass : public impl::PromoteSharedBase<PromoteSharedPass> {
@@ -217,13 +232,12 @@ public:
     llvm::SmallVector<ir::ConvertLayoutOp> converts;
     getOperation().walk([&](func::FuncOp function) {
       std::optional<AxisAnalysis> axes;
-      function.walk([&](ir::ConvertLayoutOp convert) {
-        if (!feedsMma(convert.getResult()))
+      function.walk([&](Operation *op) {
+        if (!llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op) || !isTile(op->getResult(0)))
           return;
         if (!axes)
           axes.emplace(function);
-        if (isFromMemory(convert, *axes, context.target))
-          converts.push_back(convert);
+        llvm::append_range(converts, conversionsFromMemory(op, *axes, context.target));
       });
     });
     getOperation().walk([&](ir::DotOp dot) {
