@@ -55,6 +55,7 @@ std::unique_ptr<mlir::Pass> createDeferReductions(PassContext context);
 std::unique_ptr<mlir::Pass> createOverlapProducts(PassContext context);
 std::unique_ptr<mlir::Pass> createLowerDescriptors(PassContext context);
 std::unique_ptr<mlir::Pass> createStageLoads(PassContext context);
+std::unique_ptr<mlir::Pass> createGatherLoads(PassContext context);
 std::unique_ptr<mlir::Pass> createPlaceTensorMaps(PassContext context);
 std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);

@@ -129,6 +129,12 @@ def StageLoads : TilewrightPass<"tw-stage-loads"> {
                     Statistic<"numRefused", "refused", "Number of loads without room or cp.async">];
 }
 
+def GatherLoads : TilewrightPass<"tw-gather-loads"> {
+  let summary = "starts loads together that are waited for one after the other";
+  let statistics = [Statistic<"numGathered", "gathered", "Number of loads that start earlier">,
+                    Statistic<"numRefused", "refused", "Number of loads that depend on an exchange, or have no room">];
+}
+
 def PlaceTensorMaps : TilewrightPass<"tw-place-tensor-maps"> {
   let summary = "gives tensor maps that programs make their place in global memory";
   let statistics = [Statistic<"numPlaced", "placed", "Number of descriptors with a place">,

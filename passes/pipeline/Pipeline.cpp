@@ -132,6 +132,9 @@ static constexpr Step steps[] = {
     {createLowerDescriptors, Role::Lowering},
     // Knows which loads are left, and how much shared memory: all other buffers are there.
     {createStageLoads, Role::Optimisation},
+    // What is still a load stays one. Before barriers, of which one serves all that is stored
+    // together.
+    {createGatherLoads, Role::Optimisation},
     // How many maps are in use together follows from the rings; makes a buffer.
     {createPlaceTensorMaps, Role::Lowering},
     // The phase ends: nothing that was started may be left alone.
