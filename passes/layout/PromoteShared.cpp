@@ -12,6 +12,9 @@
 // registers already or not; PipelineLoops then makes rings of the buffers whose
 // contents a loop loads.
 //
+// A tile that TMA brings in a loop of products stays in shared memory, too, where registers
+// need it: TMA puts it there anyway.
+//
 // How: an operand is stored where it is defined, once, in the order in which it
 // was loaded: the fastest dimension of its layout is the row of the swizzled
 // tile. A transpose in between is a permuted view of the same bytes. wgmma takes
@@ -222,6 +225,55 @@ conversionsFromMemory(Operation *source, const AxisAnalysis &axes, const TargetI
   return converts;
 }
 
+/// Whether `load` belongs to a loop that may be pipelined, with products of what it loads.
+bool isInLoopOfProducts(ir::DescriptorLoadOp load) {
+  auto loop = llvm::dyn_cast<scf::ForOp>(load->getParentOp());
+  if (!loop || ir::stagesOf(loop) < 2 || ir::numBlocks(load->getParentOfType<ModuleOp>()) != 1)
+    return false;
+  return llvm::any_of(loop.getBody()->getOperations(),
+                      llvm::IsaPred<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>);
+}
+
+/// Whether users in registers can read the buffer that TMA fills: no other one is wanted.
+bool isReadFromTmaBuffer(ir::DescriptorLoadOp load) {
+  auto isOtherBuffer = [&](Operation *user) {
+    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user);
+    return alloc && alloc.getType() != ir::tmaBuffer(load.getType());
+  };
+  return llvm::none_of(load->getUsers(), isOtherBuffer) &&
+         !llvm::all_of(load->getUsers(), llvm::IsaPred<ir::AllocSharedOp>);
+}
+
+/// Gives a loaded tile that is used in registers the buffer that TMA fills, from which each
+/// user reads it in its own layout: as a buffer it can come iterations ahead.
+void readFromTmaBuffer(ir::DescriptorLoadOp load) {
+  OpBuilder builder(load.getContext());
+  builder.setInsertionPointAfter(load);
+  llvm::SmallVector<Operation *> users(load->getUsers());
+  auto buffer =
+      builder.create<ir::AllocSharedOp>(load.getLoc(), ir::tmaBuffer(load.getType()), load);
+  Operation *first = nullptr;
+  for (Operation *user : users) {
+    Operation *inBody = load->getBlock()->findAncestorOpInBlock(*user);
+    if (llvm::isa<ir::AllocSharedOp>(user)) {
+      user->replaceAllUsesWith(ValueRange(buffer));
+      user->erase();
+    } else if (auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user)) {
+      builder.setInsertionPoint(convert);
+      convert.getResult().replaceAllUsesWith(
+          builder.create<ir::SharedLoadOp>(load.getLoc(), convert.getType(), buffer));
+      convert.erase();
+    } else if (!first || inBody->isBeforeInBlock(first)) {
+      first = inBody;
+    }
+  }
+  if (!first)
+    return;
+  builder.setInsertionPoint(first);
+  auto tile = builder.create<ir::SharedLoadOp>(load.getLoc(), load.getType(), buffer);
+  load.getResult().replaceAllUsesExcept(tile, buffer);
+}
+
 class PromoteSharedPass : public impl::PromoteSharedBase<PromoteSharedPass> {
 public:
   explicit PromoteSharedPass(PassContext context) : context(std::move(context)) {}
@@ -251,6 +303,14 @@ public:
                                              : promotion.promoteFma(dot);
     eraseDead(getOperation());
     numBuffers += promotion.numBuffers;
+    llvm::SmallVector<ir::DescriptorLoadOp> loads;
+    getOperation().walk([&](ir::DescriptorLoadOp load) {
+      if (isInLoopOfProducts(load) && isReadFromTmaBuffer(load))
+        loads.push_back(load);
+    });
+    for (ir::DescriptorLoadOp load : loads)
+      readFromTmaBuffer(load);
+    numBuffers += loads.size();
   }
 
 private:

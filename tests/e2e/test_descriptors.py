@@ -464,3 +464,28 @@ def test_products_of_blocks_with_a_dimension_of_one(device, name, num_stages, nu
     )
     expected = np.einsum("mhk,nhk->mhn", a.astype(np.float32), b.astype(np.float32))
     np.testing.assert_array_equal(device.numpy(c), expected)
+
+
+@tilewright.jit
+def multiply_scaled(a, g, b, c, K, BM: tl.constexpr, BK: tl.constexpr):
+    """Two blocks are worked on in registers before the product, one also goes into it."""
+    acc = tl.zeros((BM, BM), tl.float32)
+    for k in range(0, K, BK):
+        x = a.load([0, k])
+        scaled = (x * g.load([0, k])).to(x.dtype)
+        acc += tl.dot(scaled, b.load([k, 0])) + tl.dot(x, tl.trans(scaled))
+    c.store([0, 0], acc)
+
+
+@pytest.mark.parametrize("num_warps", [2, 4])
+@pytest.mark.parametrize("num_stages", [1, 2, 3])
+def test_blocks_used_in_registers_by_a_loop_of_products(device, num_stages, num_warps):
+    m, k = 64, 160
+    a, g = exact_values("float16", (m, k), 1), exact_values("float32", (m, k), 2, -2, 2)
+    b, c = exact_values("float16", (k, m), 3), device.empty((m, m), np.float32)
+    blocks = [device.descriptor(device.array(x), shape) for x, shape in ((a, (m, 32)), (g, (m, 32)), (b, (32, m)))]
+    launch = {"BM": m, "BK": 32, "num_warps": num_warps, "num_stages": num_stages}
+    device.run(multiply_scaled, (1,), *blocks, device.descriptor(c, (m, m)), k, **launch)
+    scaled = a.astype(np.float32) * g
+    expected = scaled @ b.astype(np.float32) + a.astype(np.float32) @ scaled.T
+    np.testing.assert_array_equal(device.numpy(c), expected)

@@ -40,3 +40,49 @@ module attributes {tw.num_warps = 2 : i32, tw.num_stages = 3 : i32} {
     return %d : tensor<64x64xf32>
   }
 }
+
+// -----
+
+// In a loop of products registers read a tile from where TMA puts it, as the product does.
+
+// CHECK-LABEL: @in_loop
+// CHECK: scf.for
+// CHECK: %[[X:.*]] = tw.descriptor_load
+// CHECK-NEXT: %[[B:.*]] = tw.alloc_shared %[[X]]
+// CHECK-NOT: tw.alloc_shared
+// CHECK: tw.shared_load %[[B]]
+// CHECK: arith.addf
+// CHECK: %[[Y:.*]] = tw.alloc_shared
+// CHECK: tw.wgmma %[[Y]], %[[B]]
+
+// A loop without products keeps it in registers.
+// CHECK-LABEL: @without_product
+// CHECK: tw.descriptor_load
+// CHECK-NOT: tw.alloc_shared
+// CHECK: return
+
+module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32, tw.target = "sm_90a"} {
+  func.func @in_loop(%d: !tw.descriptor<64x64xf16>, %n: i32) -> tensor<64x64xf32> {
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %acc = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64x64xf32>) : i32 {
+      %x = tw.descriptor_load %d[%i, %c0] : !tw.descriptor<64x64xf16> -> tensor<64x64xf16>
+      %y = arith.addf %x, %x : tensor<64x64xf16>
+      %next = tw.dot %y, %x, %sum : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      scf.yield %next : tensor<64x64xf32>
+    }
+    return %acc : tensor<64x64xf32>
+  }
+  func.func @without_product(%d: !tw.descriptor<64x64xf16>, %n: i32) -> tensor<64x64xf16> {
+    %zero = arith.constant dense<0.0> : tensor<64x64xf16>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %acc = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64x64xf16>) : i32 {
+      %x = tw.descriptor_load %d[%i, %c0] : !tw.descriptor<64x64xf16> -> tensor<64x64xf16>
+      %next = arith.addf %x, %sum : tensor<64x64xf16>
+      scf.yield %next : tensor<64x64xf16>
+    }
+    return %acc : tensor<64x64xf16>
+  }
+}
