@@ -129,6 +129,12 @@ static bool hasAssertion(scf::ForOp loop) {
   return loop->walk([](ir::AssertOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
+bool LoadFacts::isReadByRegisters() const {
+  return isTma() && llvm::all_of(readers, [](Operation *reader) {
+           return llvm::isa<ir::SharedLoadOp>(reader) && !feedsMma(reader->getResult(0));
+         });
+}
+
 int64_t LoadFacts::tileBytes() const { return passes::tileBytes(tileType(load->getResult(0))); }
 
 namespace {

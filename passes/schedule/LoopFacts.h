@@ -87,6 +87,8 @@ struct LoadFacts {
   OwnLoadFacts own;
 
   bool isTma() const { return llvm::isa<ir::DescriptorLoadOp>(load); }
+  /// Whether TMA brings it, and no product reads it, neither there nor by mma.
+  bool isReadByRegisters() const;
   int64_t tileBytes() const;
 };
 

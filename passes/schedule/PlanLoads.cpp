@@ -69,6 +69,7 @@ public:
       for (const LoadFacts &load : facts.loads)
         if (llvm::is_contained(own.copies, &load) ? !isTransposed : accepts(load, isTransposed))
           chosen.rings.push_back(&load);
+    dropReadsIfShort();
     shortenAsTritonDoes();
     return std::move(chosen);
   }
@@ -124,6 +125,16 @@ private:
         (takesCopies ? own.copies : own.registers).push_back(&load);
     }
     return own;
+  }
+
+  /// Where the rings do not fit, what TMA brings for registers only is waited for in its
+  /// iteration: operands of products are worth more.
+  void dropReadsIfShort() {
+    if (fits())
+      return;
+    llvm::erase_if(chosen.rings, [&](const LoadFacts *load) {
+      return load->isReadByRegisters() && !refuse(*load, "too little shared memory");
+    });
   }
 
   /// Programs that were written for Triton count on the memory that it takes, which is less
