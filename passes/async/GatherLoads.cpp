@@ -78,7 +78,7 @@ public:
 private:
   PassContext context;
   int64_t limit = 0;
-  /// Of the function as it was: what is alive at a load does not change by what moves to it.
+  /// What is alive in the function as it was: that does not change at a load by what moves to it.
   std::optional<RegisterAnalysis> registers;
 
   //===--- profitability -------------------------------------------------===//
