@@ -193,7 +193,7 @@ bool orderBlock(llvm::BasicBlock &block, const llvm::DataLayout &layout, int64_t
     for (llvm::Instruction *instruction : run.all)
       if (run.isNeededBehind(*instruction))
         moveWithOperands(instruction, end, run.waiting);
-    // What nobody needs follows what it uses.
+    // The rest follows what it uses.
     for (llvm::Instruction *instruction : run.all)
       moveWithOperands(instruction, end, run.waiting);
     movesLoads |= !run.loadedArrays.empty();

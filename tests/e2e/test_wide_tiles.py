@@ -30,8 +30,12 @@ def both_axes_kernel(
     tl.store(columns_ptr + column[:, None] * M + row[None, :], tl.trans(by_column), mask=row[None, :] < n)
 
 
-@pytest.mark.parametrize("warps, rows, columns, n", [(1, 64, 128, 64), (2, 128, 128, 100), (2, 64, 256, 64), (4, 128, 128, 127)])
-@pytest.mark.parametrize("name, out", [("bfloat16", "float8e4nv"), ("float16", "int8"), ("float32", "float16"), ("int8", "int8")])
+TILES = [(1, 64, 128, 64), (2, 128, 128, 100), (2, 64, 256, 64), (4, 128, 128, 127)]
+TYPES = [("bfloat16", "float8e4nv"), ("float16", "int8"), ("float32", "float16"), ("int8", "int8")]
+
+
+@pytest.mark.parametrize("warps, rows, columns, n", TILES)
+@pytest.mark.parametrize("name, out", TYPES)
 def test_both_axes(device, name, out, warps, rows, columns, n):
     """Small integers, which every type holds: rows are shifted by their maximum, columns the other way, transposed."""
     stride = columns + 16

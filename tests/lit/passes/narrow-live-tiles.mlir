@@ -1,9 +1,12 @@
 // Rows of f16 are kept as they were loaded while threads wait for a reduction.
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/softmax.mlir --tw-narrow-live-tiles --tw-verify-layouts | FileCheck %s
+// RUN: tilewright-opt %t/softmax.mlir --tw-narrow-live-tiles --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: sed 's/num_warps = 16/num_warps = 4/; s/, 4096, 8192\]/]/; s/256, 512, 1024, 2048/256, 512/; s/16384x/1024x/g' %t/softmax.mlir | tilewright-opt --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: tilewright-opt %t/kept.mlir --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=KEPT
 // RUN: tilewright-opt %t/stored.mlir --tw-narrow-live-tiles --tw-verify-layouts --tw-remarks 2>&1 | FileCheck %s --check-prefix=STORED
+
+// REMARK-COUNT-2: remark: narrow-live-tile: applied, words={{[0-9]+}}, instructions={{[0-9]+}} (made again after the reduction from a narrower tile)
 
 // Three blocks of 16 warps instead of two.
 // CHECK: tw.wanted_threads = 1536
