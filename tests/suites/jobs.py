@@ -119,10 +119,13 @@ class Progress:
 class Runner:
     """Runs jobs' processes: environment, watching, restarts."""
 
-    def __init__(self, root: Path, scratch: Path, deadline: float, mode="run", smallest=False, timeout=None, keyword=None):
+    def __init__(
+        self, root: Path, scratch: Path, deadline: float, mode="run", smallest=False, timeout=None, keyword=None, times=False
+    ):  # fmt: skip
         self.root, self.scratch, self.deadline = root, scratch, deadline
         self.smallest, self.timeout, self.keyword = smallest, timeout, keyword
         self.mode = mode  # "run", "collect", "interpret", "emulate" or "check"
+        self.times = times  # whether kernels are timed on the GPU
 
     def run(self, job: Job, device: int | None = None):
         """Runs the job on the GPU of this number; on all that there are where it is None."""
@@ -156,7 +159,7 @@ class Runner:
         ]
         more = {"run": [], "collect": ["--collect-only", "-p", "pretend_gpu"], "interpret": job.suite.interpreted, "check": []}
         more["emulate"] = ["-p", "cuda_on_cpu", "-p", "emulated_launches"]
-        arguments = pytest + job.suite.arguments + more[self.mode]
+        arguments = pytest + job.suite.arguments + more[self.mode] + (["-p", "kernel_times"] if self.times else [])
         if self.keyword:
             arguments += ["-k", self.keyword]
         if job.suite.scripts:
@@ -198,6 +201,9 @@ class Runner:
             environment.update(TRITON_INTERPRET="1", TILEWRIGHT_INTERPRET="1")
         if self.mode == "emulate" and job.implementation == "tilewright":
             environment["EMULATED_OUT"] = str(job_file.with_suffix(".launches"))
+        if self.times:
+            line = {"suite": job.suite.name, "under": job.implementation}
+            environment["KERNEL_TIMES"] = json.dumps({"output": str(job_file.with_suffix(".times")), "line": line})
         if job.suite.scripts:
             folder = checkout / job.suite.folder
             environment["SUITE_SCRIPTS"] = json.dumps([str(folder / name) for name in job.files])

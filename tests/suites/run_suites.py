@@ -30,6 +30,7 @@ sys.path.insert(0, str(HERE))
 
 from jobs import Job, Runner, Suite  # noqa: E402
 from report import write_report  # noqa: E402
+from time_table import read_times, table_of  # noqa: E402
 
 # Failures of sixteen processes on one GPU that say nothing about the kernel: the test runs again, alone.
 MEMORY_ERRORS = ("out of memory", "OutOfMemoryError", "CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED")
@@ -82,8 +83,9 @@ class Campaign:
         began = time.monotonic()
         budget = arguments.budget_seconds or 10**9
         self.deadline = began + budget
-        share = 1.0 if arguments.triton == "none" else FIRST_SHARE
+        share = 1.0 if arguments.triton == "none" or arguments.times else FIRST_SHARE
         more = {"mode": mode, "smallest": arguments.smallest, "timeout": arguments.timeout, "keyword": arguments.keyword}
+        more["times"] = arguments.times
         self.first = Runner(arguments.checkouts, scratch, began + budget * share, **more)
         self.second = Runner(arguments.checkouts, scratch, self.deadline, **more)
         self.waiting = queue.PriorityQueue()
@@ -109,7 +111,9 @@ class Campaign:
             for implementation in implementations:
                 found = jobs_of(suite, self.arguments.checkouts, implementation, chosen, self.arguments.jobs)
                 for index, job in enumerate(found):
-                    self.add(job, index / len(found) + (implementation == "triton"))
+                    # Times are compared, so both get as far as the budget allows.
+                    is_later = implementation == "triton" and not self.arguments.times
+                    self.add(job, index / len(found) + is_later)
 
     def work(self, device):
         while True:
@@ -207,6 +211,11 @@ def parse() -> argparse.Namespace:
         help="on the CPU, where torch's CUDA device is the CPU; launches run on the PTX emulator as well (launches.jsonl)",
     )
     parser.add_argument("--check", action="store_true", help="under `tilewright check`: findings.md lists what it reports")
+    parser.add_argument(
+        "--times",
+        action="store_true",
+        help="time each kernel of each test on the GPU; with --both, times.md lists those that are slower here",
+    )
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--devices", type=int, default=1, help="GPUs that the jobs are shared out to")
     parser.add_argument(
@@ -238,6 +247,9 @@ def main() -> int:
         write_report(arguments, suites, campaign.jobs, time.monotonic() - began)
         if arguments.emulate:
             collect_launches(scratch, arguments.out)
+        if arguments.times:
+            (arguments.out / "times.md").write_text(table := table_of(read_times(scratch)))
+            print(table)
         if not arguments.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
     return 0

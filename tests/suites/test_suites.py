@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import causes  # noqa: E402
+import time_table  # noqa: E402
 from jobs import Job, Runner, Suite  # noqa: E402
 
 TESTS = """
@@ -201,6 +202,36 @@ def test_page_gets_the_table(tmp_path):
 
 
 # -- speed.py --------------------------------------------------------------------------
+
+
+def test_times_of_kernels_are_compared_by_test(tmp_path):
+    def line(under, test, kernel, launches, ns):
+        return json.dumps({"suite": "s", "under": under, "test": test, "kernel": kernel, "launches": launches, "ns": ns}) + "\n"
+
+    ours = line("tilewright", "t1", "slow", 2, 9000) + line("tilewright", "t2", "slow", 1, 20000)
+    ours += line("tilewright", "t1", "level", 1, 4000) + line("tilewright", "t1", "tiny", 1, 2900)
+    (tmp_path / "s-tilewright-0-0.times").write_text(ours)
+    # A second process repeats a test: the shorter time counts.
+    (tmp_path / "s-tilewright-0-1.times").write_text(line("tilewright", "t1", "slow", 1, 8000))
+    theirs = line("triton", "t1", "slow", 2, 4000) + line("triton", "t1", "level", 1, 4000)
+    theirs += line("triton", "t1", "tiny", 1, 1000) + line("triton", "t3", "slow", 1, 1000)
+    (tmp_path / "s-triton-0-0.times").write_text(theirs)
+    table = time_table.table_of(time_table.read_times(tmp_path))
+    assert table.startswith("2 kernels of tests took at least 3 us under Triton;")
+    assert "by the time there: 1.414\n" in table
+    assert "| s | slow | 8.0 | 4.0 | 2.00 | 1, 2 | t1 |" in table
+    assert "level" not in table and "tiny" not in table
+
+
+def test_timing_without_a_gpu_changes_no_test(tmp_path):
+    suite = suite_in(tmp_path)
+    job = Job(suite, "triton", suite.files(tmp_path), sample=1, only=["test_one.py::test_after", "test_one.py::test_last"])
+    Runner(tmp_path, tmp_path, float("inf"), times=True).run(job)
+    assert {name: line["outcome"] for name, line in job.results.items() if "test_one" in name} == {
+        "test_one.py::test_after": "passed",
+        "test_one.py::test_last": "skipped",
+    }
+    assert time_table.read_times(tmp_path) == {"tilewright": {}, "triton": {}}
 
 
 def test_the_summary_of_times():
