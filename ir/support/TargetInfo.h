@@ -51,8 +51,6 @@ struct TargetInfo {
 
   /// Widest global access of one thread in bytes.
   int maxVectorBytes = 16;
-  /// Bytes that 32 banks of shared memory serve per cycle.
-  int sharedBankBytesPerCycle = 128;
   /// Whether evict_first and evict_last cache hints exist.
   bool hasEvictionHints = true;
   /// Whether copies by cp.async take them, too.

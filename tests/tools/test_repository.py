@@ -143,6 +143,13 @@ def test_attribute_without_reader_or_writer_is_found():
     assert check_attributes.attribute_problems({"A.h": name, "A.cpp": write, "B.cpp": "// " + ask})
     spelt = 'return op->hasAttr("tw.foo") && function.getArgAttr(i, "tw.foo");\n'
     assert len(check_attributes.attribute_problems({"A.h": name, "A.cpp": write, "B.cpp": ask, "C.cpp": spelt})) == 2
+    target = "struct TargetInfo {\n  bool hasFoo = false;\n  int capability = 0;\n};\n"
+    filled, asked = "info.hasFoo = true; info.capability = 80;", "if (target.hasFoo && info->capability == 80)"
+    assert not check_attributes.fact_problems(target, {"A.cpp": filled, "B.cpp": asked})
+    assert check_attributes.fact_problems(target, {"A.cpp": filled, "B.cpp": "target.hasFoo"}) == [
+        "capability of TargetInfo has no reader"
+    ]
+    assert check_attributes.fact_problems("", {"A.cpp": asked}) == ["the target has no facts"]
     assert check_attributes.attribute_problems({"A.cpp": write})
 
 
