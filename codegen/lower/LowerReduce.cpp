@@ -5,15 +5,16 @@
 //
 // What: tw.reduce, by the plan of ir/layout/ReductionPlan.h.
 //
-// How: (1) fold the registers of a thread as a balanced tree, which leaves
-// independent operations for the scheduler; sums of products as four chains, each
-// step of which is one fma, and then a tree; (2) butterfly over the lanes along
-// the axis, or one redux where 32-bit integers are folded over a whole warp; (3) one exchange through shared memory and one barrier, after which
-// every warp folds the partial results of all warps itself: a second barrier to
-// spread one warp's result would cost more than the few operations saved. Where each
-// thread has many results (the sums of columns) they are folded by one thread each,
-// and a second barrier follows. Warps of blocks that share results send them to all
-// of these blocks (BlockExchange.h), and every thread folds those of all.
+// How: (1) fold the registers of a thread as a balanced tree, which leaves independent
+// operations for the scheduler; sums of products as four chains, each step of which is
+// one fma, and then a tree; (2) butterfly over the lanes along the axis, or one redux
+// where 32-bit integers are folded over a whole warp; (3) one exchange through shared
+// memory and one barrier, after which every warp folds the partial results of all
+// warps itself: a second barrier to spread one warp's result would cost more than the
+// few operations saved. Where each thread has many results (the sums of columns) they
+// are folded by one thread each, and a second barrier follows. Warps of blocks that
+// share results send them to all of these blocks (BlockExchange.h), and every thread
+// folds those of all.
 //
 // All threads that share a result combine in the same order, so copies of a result
 // agree bit for bit. If the combine function is one commutative op, operands need no

@@ -12,11 +12,11 @@
 //     exp(wide - m)                         y = opaque x
 //                                           exp((cast y) - m)
 //
-// So the row takes half the registers while the threads wait for each other. A store counts
-// as a reduction does where the tile takes half of a thread's registers, which are then made
-// for one part of the store after the other. Done where a
-// multiprocessor then holds more blocks, of which one computes while another loads
-// (tw.wanted_threads tells code generation how many threads those are).
+// So the row takes half the registers while the threads wait for each other. Done
+// where a multiprocessor then holds more blocks, of which one computes while another
+// loads (tw.wanted_threads tells code generation how many threads those are). A store
+// counts as a reduction does where the wide tile takes half of a thread's registers:
+// it is then made again behind the store, and need not be kept from before.
 //
 // Why here: how many registers a tile takes follows from the layouts, and casts are
 // where layout conversions have left them.

@@ -8,8 +8,8 @@
 CHECKOUTS has a folder `owner+name` per repository with a file COMMIT in it (pack.py makes them); the
 sources are no part of this project. suites.toml says what is run of each. `import triton` means
 Tilewright in every process of the first kind. FOLDER gets table.md, summary.json, failures.jsonl (one line
-per failing test), findings.md (with --check), tests.jsonl.gz (every test) and ends.txt (the last output of jobs
-that went wrong).
+per failing test), findings.md (with --check), times.md (with --times), tests.jsonl.gz (every test) and ends.txt
+(the last output of jobs that went wrong).
 """
 
 import argparse
