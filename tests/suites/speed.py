@@ -187,8 +187,18 @@ class Pair:
             }
 
 
+def positive(text) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of GPUs is at least 1, got {text}")
+    return int(text)
+
+
+def ratios_of(lines) -> list[float]:
+    return [line["ratio"] for line in lines if "ratio" in line]
+
+
 def summary(lines) -> str:
-    ratios = [line["ratio"] for line in lines if "ratio" in line]
+    ratios = ratios_of(lines)
     if not ratios:
         return "nothing was measured"
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
@@ -205,7 +215,7 @@ def main():
     parser.add_argument("--case", action="append", help="names or patterns; all where missing")
     parser.add_argument("--configs", type=int, default=0, help="configurations that each tuner keeps; all where it is 0")
     parser.add_argument(
-        "--devices", type=int, default=1, help="GPUs to share the cases out to; timed by one pair each at a time"
+        "--devices", type=positive, default=1, help="GPUs to share the cases out to; timed by one pair each at a time"
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
@@ -255,7 +265,7 @@ def main():
     arguments.out.write_text(
         json.dumps({"seconds": round(time.monotonic() - began, 1), "summary": summary(lines), "lines": lines}, indent=1)
     )
-    return 0
+    return 0 if ratios_of(lines) else 1
 
 
 if __name__ == "__main__":

@@ -242,6 +242,17 @@ def test_the_summary_of_times():
     assert speed.summary(lines[2:]) == "nothing was measured"
 
 
+def test_timing_nothing_is_a_failure(tmp_path):
+    def speed(*words):
+        command = [sys.executable, str(HERE / "speed.py"), str(tmp_path), "--out", str(tmp_path / "speed.json"), *words]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    nothing = speed("--case", "no such case")
+    assert (nothing.returncode, nothing.stdout) == (1, "nothing was measured\n")
+    refused = speed("--devices", "0")
+    assert refused.returncode == 2 and "a number of GPUs is at least 1, got 0" in refused.stderr
+
+
 def test_what_a_script_runs_is_left_out(tmp_path):
     import speed_cases
 
