@@ -32,8 +32,8 @@
 // elsewhere: an assembler that has registers to spare makes better use of loads that stand
 // together. There an operand that stays the same through the loop, as attention's queries,
 // is read in every iteration instead of being kept in registers, where its tile in shared
-// memory costs no resident block. And operands are converted after the products that
-// do not need them.
+// memory costs no resident block, or most of it would be spilled. And operands are
+// converted after the products that do not need them.
 //
 // Not handled: operands that would leave no registers for the sums; more than one
 // product; copies by TMA, which go with wgmma.
@@ -273,8 +273,8 @@ ir::AllocSharedOp tileOf(ir::SharedLoadOp load) {
 }
 
 /// Reads operands that are read outside of the loop around `dot` right before it instead,
-/// where registers run out even if the others are read in pieces.
-void readInLoop(ir::DotOp dot, int64_t budget, const TargetInfo &target) {
+/// where registers run out even if the others are read in pieces: `missing` of them.
+void readInLoop(ir::DotOp dot, int64_t missing, int64_t budget, const TargetInfo &target) {
   auto loop = llvm::dyn_cast<LoopLikeOpInterface>(dot->getParentOp());
   if (!loop)
     return;
@@ -288,8 +288,11 @@ void readInLoop(ir::DotOp dot, int64_t budget, const TargetInfo &target) {
     if (!tile)
       continue;
     int64_t more = bytes + (isLiveIn(tile, loop) ? 0 : tile.getType().slotBytes());
-    if (more > target.maxSharedBytesPerBlock || target.residentBlocks(threads, budget, more) <
-                                                    target.residentBlocks(threads, budget, bytes))
+    // One that would be spilled for the most part is read from memory either way.
+    bool wouldSpill = 2 * missing >= wordsPerThread(tileType(load));
+    if (more > target.maxSharedBytesPerBlock ||
+        (!wouldSpill && target.residentBlocks(threads, budget, more) <
+                            target.residentBlocks(threads, budget, bytes)))
       continue;
     bytes = more;
     OpBuilder builder(dot);
@@ -365,22 +368,23 @@ private:
     if (products.empty())
       return;
     // The assembler moves loads within a block: all of a block's are held back.
+    // How many words more than the registers hold.
     auto blocksOver = [&](llvm::function_ref<int64_t(ir::DotOp, const Liveness &)> wordsAt) {
       Liveness liveness(function);
-      llvm::SmallPtrSet<Block *, 4> blocks;
+      llvm::SmallDenseMap<Block *, int64_t> missing;
       for (ir::DotOp dot : products)
-        if (wordsAt(dot, liveness) > budget)
-          blocks.insert(dot->getBlock());
-      return blocks;
+        if (int64_t words = wordsAt(dot, liveness) - budget; words > 0)
+          missing[dot->getBlock()] = std::max(missing.lookup(dot->getBlock()), words);
+      return missing;
     };
-    llvm::SmallPtrSet<Block *, 4> fullBlocks = blocksOver(allWords);
+    llvm::SmallDenseMap<Block *, int64_t> fullBlocks = blocksOver(allWords);
     for (ir::DotOp dot : products)
       if (fullBlocks.contains(dot->getBlock()))
         convertLate(dot);
-    llvm::SmallPtrSet<Block *, 4> overfullBlocks = blocksOver(remainingWords);
+    llvm::SmallDenseMap<Block *, int64_t> overfullBlocks = blocksOver(remainingWords);
     for (ir::DotOp dot : products) {
-      if (overfullBlocks.contains(dot->getBlock()))
-        readInLoop(dot, budget, context.target);
+      if (int64_t missing = overfullBlocks.lookup(dot->getBlock()))
+        readInLoop(dot, missing, budget, context.target);
       if (fullBlocks.contains(dot->getBlock()))
         passes::readInPieces(dot);
     }

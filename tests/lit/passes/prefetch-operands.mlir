@@ -127,10 +127,24 @@ module attributes {tw.num_warps = 1 : i32} {
 // STANDING: tw.shared_load %{{.*}} {inPieces}
 // STANDING-NOT: tw.shared_load
 // STANDING: tw.dot %[[A]]
+// Its tile costs a block beside the ring, but most of the operand would be spilled.
+// STANDING-LABEL: @spilled
+// STANDING: %[[TILE:.*]] = tw.alloc_shared %{{.*}} : tensor
+// STANDING-NOT: tw.shared_load
+// STANDING: scf.for
+// STANDING: %[[A:.*]] = tw.shared_load %[[TILE]] {inPieces}
+// STANDING: tw.dot %[[A]]
+// A little of it would be: not worth a block.
+// STANDING-LABEL: @worth_a_block
+// STANDING: tw.alloc_shared %{{.*}} : tensor
+// STANDING-NEXT: %[[A:.*]] = tw.shared_load
+// STANDING: scf.for
+// STANDING: tw.dot %[[A]]
 #p = #tw.layout<register = [1, 2, 4, 256, 512, 1024, 2048], lane = [8, 16, 32, 64, 128], warp = [], block = []>
 #a = #tw.layout<register = [1, 512, 8, 16, 32, 1024, 2048], lane = [2, 4, 64, 128, 256], warp = [], block = []>
 #b = #tw.layout<register = [64, 512, 8, 16, 32, 1024, 2048], lane = [128, 256, 1, 2, 4], warp = [], block = []>
 #c = #tw.layout<register = [1, 256, 8, 16, 512, 1024], lane = [2, 4, 32, 64, 128], warp = [], block = []>
+#d = #tw.layout<register = [1, 128, 8, 256, 512], lane = [2, 4, 16, 32, 64], warp = [], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]>
 module attributes {tw.num_warps = 1 : i32} {
   func.func @full(%q: tensor<64x64xf16, #p>, %y: !tw.buffer<64x64xf16, #s>, %zero: tensor<64x64xf32, #a>, %x0: tensor<64x32xf32, #c>, %n: i32) -> (tensor<64x64xf32, #a>, tensor<64x32xf32, #c>) {
@@ -159,6 +173,38 @@ module attributes {tw.num_warps = 1 : i32} {
       scf.yield %d : tensor<64x64xf32, #a>
     }
     return %r : tensor<64x64xf32, #a>
+  }
+  func.func @spilled(%q: tensor<64x64xf16, #p>, %zero: tensor<64x64xf32, #a>, %x0: tensor<64x32xf32, #c>, %n: i32) -> (tensor<64x64xf32, #a>, tensor<64x32xf32, #c>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = tw.alloc_shared %q : tensor<64x64xf16, #p> -> : !tw.buffer<64x64xf16, #s>
+    %a = tw.shared_load %x : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #a>
+    %ring = tw.alloc_shared : !tw.buffer<64x64xf16, #s, 3>
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero, %other = %x0) -> (tensor<64x64xf32, #a>, tensor<64x32xf32, #c>) : i32 {
+      %y = tw.buffer_slot %ring[%c0] : !tw.buffer<64x64xf16, #s, 3> -> !tw.buffer<64x64xf16, #s>
+      %b = tw.shared_load %y : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #b>
+      %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+          : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+      %next = math.absf %other : tensor<64x32xf32, #c>
+      scf.yield %d, %next : tensor<64x64xf32, #a>, tensor<64x32xf32, #c>
+    }
+    return %r#0, %r#1 : tensor<64x64xf32, #a>, tensor<64x32xf32, #c>
+  }
+  func.func @worth_a_block(%q: tensor<64x64xf16, #p>, %zero: tensor<64x64xf32, #a>, %x0: tensor<64x16xf32, #d>, %n: i32) -> (tensor<64x64xf32, #a>, tensor<64x16xf32, #d>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = tw.alloc_shared %q : tensor<64x64xf16, #p> -> : !tw.buffer<64x64xf16, #s>
+    %a = tw.shared_load %x : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #a>
+    %ring = tw.alloc_shared : !tw.buffer<64x64xf16, #s, 3>
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero, %other = %x0) -> (tensor<64x64xf32, #a>, tensor<64x16xf32, #d>) : i32 {
+      %y = tw.buffer_slot %ring[%c0] : !tw.buffer<64x64xf16, #s, 3> -> !tw.buffer<64x64xf16, #s>
+      %b = tw.shared_load %y : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #b>
+      %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+          : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+      %next = math.absf %other : tensor<64x16xf32, #d>
+      scf.yield %d, %next : tensor<64x64xf32, #a>, tensor<64x16xf32, #d>
+    }
+    return %r#0, %r#1 : tensor<64x64xf32, #a>, tensor<64x16xf32, #d>
   }
 }
 
