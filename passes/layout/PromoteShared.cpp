@@ -69,6 +69,11 @@ class Promotion {
 public:
   int numBuffers = 0;
 
+  /// Whether wgmma takes `tile` with either dimension fastest.
+  static bool takesBothOrders(Value tile) {
+    return ir::elementBits(tileType(tile).getElementType()) == 16;
+  }
+
   void promoteWgmma(ir::DotOp dot) {
     Value a = dot.getA();
     if (ir::getLinearLayout(tileType(a)) != dotOperandLayout(dot, 0))
@@ -154,11 +159,6 @@ private:
     return tile;
   }
 
-  /// Whether wgmma does.
-  static bool takesBothOrders(Value tile) {
-    return ir::elementBits(tileType(tile).getElementType()) == 16;
-  }
-
   Value operandBuffer(Value tile, int dimK, bool takesBothOrders) {
     tile = withoutConversions(tile);
     if (auto permute = tile.getDefiningOp<ir::PermuteOp>()) {
@@ -204,22 +204,36 @@ bool goesThroughShared(ir::ConvertLayoutOp convert, Operation *source, const Axi
          (kind == ConversionKind::Shuffle && load && canBeCopiedAhead(load, axes, target));
 }
 
-/// The conversions of what `source` loads, if they are its only users: the backward pass of
-/// attention, for one, multiplies a tile from both sides, and both read one buffer.
+/// Whether wgmma reads the tile from shared memory at `use`, in the order in which it was loaded.
+bool isReadFromShared(OpOperand &use) {
+  auto dot = llvm::dyn_cast<ir::DotOp>(use.getOwner());
+  Value tile = use.get();
+  return dot && dot.getUnit() == ir::MatrixUnit::wgmma && tile != dot.getAcc() &&
+         Promotion::takesBothOrders(tile) &&
+         (tile != dot.getA() || ir::getLinearLayout(tileType(tile)) != dotOperandLayout(dot, 0));
+}
+
+/// The conversions of what `source` loads, if all else that uses it reads the same buffer:
+/// the backward pass of attention, for one, multiplies a tile from both sides.
 llvm::SmallVector<ir::ConvertLayoutOp>
 conversionsFromMemory(Operation *source, const AxisAnalysis &axes, const TargetInfo &target) {
   llvm::SmallVector<ir::ConvertLayoutOp> converts;
-  llvm::SmallVector<Operation *> users(source->getUsers());
-  while (!users.empty()) {
-    Operation *user = users.pop_back_val();
+  llvm::SmallVector<OpOperand *> uses;
+  auto addUsesOf = [&](Operation *op) {
+    for (OpOperand &use : op->getUses())
+      uses.push_back(&use);
+  };
+  addUsesOf(source);
+  while (!uses.empty()) {
+    OpOperand *use = uses.pop_back_val();
+    Operation *user = use->getOwner();
     auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user);
-    bool isTransposed =
-        llvm::isa<ir::PermuteOp>(user) && user->getOperand(0).getDefiningOp() == source;
+    bool isTransposed = llvm::isa<ir::PermuteOp>(user) && use->get().getDefiningOp() == source;
     if (isTransposed)
-      llvm::append_range(users, user->getUsers());
+      addUsesOf(user);
     else if (convert && goesThroughShared(convert, source, axes, target))
       converts.push_back(convert);
-    else
+    else if (!isReadFromShared(*use))
       return {};
   }
   return converts;

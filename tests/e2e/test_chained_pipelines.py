@@ -351,3 +351,49 @@ def test_chained_products_whose_sum_is_remembered(warps, trips, form):
         acc = acc + np.clip(scores, -2, 2) @ v[rows].astype(np.float64)
     assert_same(out, acc.astype(np.float32), signed_zeros=False)
     assert_same(kept, before.astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def both_units_kernel(q_ptr, k_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr):
+    """A tile of few rows: its product with the keys is too low for wgmma, that of its transpose is not."""
+    rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
+    k = tl.load(k_ptr + keys[:, None] * DIM + dims[None, :])
+    acc = tl.zeros((BLOCK_N, DIM), tl.float32)
+    for start in range(0, length, BLOCK_M):
+        q = tl.load(q_ptr + (start + rows)[:, None] * DIM + dims[None, :])
+        scores = tl.minimum(tl.maximum(tl.dot(q, k.T), -2), 2).to(q.dtype)
+        acc = tl.dot(scores.T, q, acc)
+    tl.store(out_ptr + keys[:, None] * DIM + dims[None, :], acc)
+
+
+def test_a_tile_of_both_units_is_loaded_ahead():
+    pointers = {"q_ptr": "*fp16", "k_ptr": "*fp16", "out_ptr": "*fp32"}
+    tile = {"BLOCK_M": 32, "BLOCK_N": 128, "DIM": 64}
+    source = tilewright.ASTSource(both_units_kernel, pointers | {"length": "i32"}, tile, dict.fromkeys(pointers, 16))
+    result = tilewright.compile(source, "sm_90a", {"num_warps": 8, "num_stages": 3})
+    assert any("pipeline: applied, stages=3" in str(remark) for remark in result.remarks), result.remarks
+    assert "mma.sync" in result.asm["ptx"] and "wgmma.mma_async" in result.asm["ptx"]
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("warps", [4, 8])
+def test_a_tile_of_both_units(warps, trips):
+    block_m, block_n, dim = 32, 128, 64
+    q = exact_values("float16", (max(trips, 1) * block_m, dim), 0, -1, 1)
+    k = exact_values("float16", (block_n, dim), 1, -1, 1)
+    out = np.zeros((block_n, dim), np.float32)
+    Emulator("sm_90a").run(
+        both_units_kernel,
+        (1,),
+        q,
+        k,
+        out,
+        trips * block_m,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        DIM=dim,
+        num_warps=warps,
+        num_stages=3,
+    )
+    read = q[: trips * block_m].astype(np.float64)
+    assert_same(out, (np.clip(read @ k.T.astype(np.float64), -2, 2).T @ read).astype(np.float32), signed_zeros=False)

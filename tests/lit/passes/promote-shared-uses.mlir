@@ -24,6 +24,44 @@ module attributes {tw.num_warps = 2 : i32, tw.num_stages = 3 : i32} {
 
 // -----
 
+// So is one that mma and wgmma read: the wider product runs on wgmma.
+
+// CHECK-LABEL: @both_units
+// CHECK: %[[X:.*]] = tw.load
+// CHECK-NEXT: %[[B:.*]] = tw.alloc_shared %[[X]]
+// CHECK: tw.shared_load %[[B]]
+// CHECK-NOT: convert_layout %[[X]]
+// CHECK: tw.wgmma %{{.*}}, %[[B]]
+
+// Registers take eight bits in the other order than this wgmma: they are converted.
+// CHECK-LABEL: @other_order
+// CHECK: %[[X:.*]] = tw.load
+// CHECK: convert_layout %[[X]]
+// CHECK: tw.wgmma
+
+module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32, tw.target = "sm_90a"} {
+  func.func @both_units(%p: tensor<32x64x!tw.ptr<f16>>, %y: tensor<64x64xf16>, %z: tensor<64x32xf16>)
+      -> (tensor<32x64xf32>, tensor<64x64xf32>) {
+    %zero = arith.constant dense<0.0> : tensor<32x64xf32>
+    %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+    %x = tw.load %p : tensor<32x64x!tw.ptr<f16>> -> tensor<32x64xf16>
+    %d = tw.dot %x, %y, %zero : tensor<32x64xf16>, tensor<64x64xf16>, tensor<32x64xf32>
+    %e = tw.dot %z, %x, %zeros : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
+    return %d, %e : tensor<32x64xf32>, tensor<64x64xf32>
+  }
+  func.func @other_order(%p: tensor<32x64x!tw.ptr<f8E5M2>>, %y: tensor<64x64xf8E5M2>, %z: tensor<64x32xf8E5M2>)
+      -> (tensor<32x64xf32>, tensor<64x64xf32>) {
+    %zero = arith.constant dense<0.0> : tensor<32x64xf32>
+    %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+    %x = tw.load %p : tensor<32x64x!tw.ptr<f8E5M2>> -> tensor<32x64xf8E5M2>
+    %d = tw.dot %x, %y, %zero : tensor<32x64xf8E5M2>, tensor<64x64xf8E5M2>, tensor<32x64xf32>
+    %e = tw.dot %z, %x, %zeros : tensor<64x32xf8E5M2>, tensor<32x64xf8E5M2>, tensor<64x64xf32>
+    return %d, %e : tensor<32x64xf32>, tensor<64x64xf32>
+  }
+}
+
+// -----
+
 // Not where something else needs it in registers.
 
 // CHECK-LABEL: @elsewhere
