@@ -53,10 +53,16 @@ static ByteSource byteSource(Value bits) {
   return {shift.getLhs(), static_cast<int>(amount.getZExtValue() / 8)};
 }
 
+/// The selectors of the lower halves of two words.
+constexpr int64_t lowHalves = 0x5410;
+
 /// Some bytes of two integers, named by selectors of four bits each.
 static Value permuteBytes(FunctionLowering &lowering, Value low, Value high, int64_t selectors) {
   OpBuilder &builder = lowering.builder;
-  Type i32 = builder.getI32Type();
+  Type i32 = builder.getI32Type(), i16 = builder.getIntegerType(16);
+  // Two halves of a word side by side: the assembler joins what makes them.
+  if (selectors == lowHalves && low.getType() == i16 && high.getType() == i16)
+    return builder.create<LLVM::BitcastOp>(lowering.loc, i32, packPair(lowering, low, high));
   llvm::SmallVector<Value> operands{low, high};
   for (Value &operand : operands)
     if (operand.getType() != i32)
@@ -87,7 +93,7 @@ static Value packBytes(FunctionLowering &lowering, llvm::ArrayRef<Value> bytes) 
   llvm::ArrayRef<ByteSource> all = sources;
   Value low = permute(all.take_front(2), sources[0].whole, sources[1].whole),
         high = permute(all.take_back(2), sources[2].whole, sources[3].whole);
-  return permuteBytes(lowering, low, high, 0x5410);
+  return permuteBytes(lowering, low, high, lowHalves);
 }
 
 llvm::SmallVector<Value> packWords(FunctionLowering &lowering, const WordFormat &format,

@@ -1,15 +1,16 @@
-// Four bytes become a word by permutations, not by shifts and masks.
+// Four bytes become a word by moves and permutations, not by shifts and masks.
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/pairs.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=PAIRS
 // RUN: tilewright-opt %t/bytes.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=BYTES
 
 //--- pairs.mlir
-// Two conversions of pairs give the four bytes of a word in their order.
+// Two conversions of pairs give the four bytes of a word in their order, which is no more than
+// a move: the assembler joins the conversions.
 // PAIRS: cvt.rn.satfinite.e4m3x2.f32 [[LOW:%rs[0-9]+]]
 // PAIRS: cvt.rn.satfinite.e4m3x2.f32 [[HIGH:%rs[0-9]+]]
 // PAIRS-NOT: or.b32
-// PAIRS: mov.b32 [[FOUR:%r[0-9]+]], 21520;
-// PAIRS: prmt.b32 [[WORD:%r[0-9]+]], %r{{[0-9]+}}, %r{{[0-9]+}}, [[FOUR]];
+// PAIRS-NOT: prmt
+// PAIRS: mov.b32 [[WORD:%r[0-9]+]], {[[LOW]], [[HIGH]]};
 // PAIRS-NOT: prmt
 // PAIRS: st.global.{{[bu]}}32 [%rd{{[0-9]+}}], [[WORD]];
 #row = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [], block = []>
