@@ -145,6 +145,33 @@ static Value truncateTowardZero(FunctionLowering &lowering, Value value, Type fr
   return lowering.fromBits(result, to);
 }
 
+/// The bits of a 16-bit float in the upper half of a word, zeros in the lower one: of a pair
+/// that was taken out of a word (PackWords.cpp), by a shift or a mask of that.
+static Value inUpperHalf(FunctionLowering &lowering, Value value) {
+  OpBuilder &builder = lowering.builder;
+  Location loc = lowering.loc;
+  Type word = builder.getI32Type();
+  llvm::APInt index;
+  auto element = value.getDefiningOp<LLVM::ExtractElementOp>();
+  auto pair = element ? element.getVector().getDefiningOp<LLVM::BitcastOp>() : nullptr;
+  if (pair && pair.getArg().getType() == word &&
+      matchPattern(element.getPosition(), m_ConstantInt(&index))) {
+    if (index == 1)
+      return builder.create<LLVM::AndOp>(loc, pair.getArg(), lowering.constantI32(-0x10000));
+    return builder.create<LLVM::ShlOp>(loc, pair.getArg(), lowering.constantI32(16));
+  }
+  Value half = builder.create<LLVM::BitcastOp>(loc, builder.getIntegerType(16), value);
+  return builder.create<LLVM::ShlOp>(loc, builder.create<LLVM::ZExtOp>(loc, word, half),
+                                     lowering.constantI32(16));
+}
+
+/// bf16 to f32 by its bits. LLVM has an extension, but computes what can be computed in the
+/// narrow type there, which takes single elements out of the words that hold two.
+static Value widenBfloat(FunctionLowering &lowering, Value value) {
+  return lowering.builder.create<LLVM::BitcastOp>(lowering.loc, lowering.builder.getF32Type(),
+                                                  inUpperHalf(lowering, value));
+}
+
 Value convertFloat(FunctionLowering &lowering, Value value, Type from, Type to,
                    ir::FloatRounding rounding) {
   OpBuilder &builder = lowering.builder;
@@ -162,9 +189,11 @@ Value convertFloat(FunctionLowering &lowering, Value value, Type from, Type to,
     return convertFloat(lowering, convertFloat(lowering, value, from, builder.getF32Type()),
                         builder.getF32Type(), to, rounding);
   if (fromBits < toBits) {
-    // LLVM has no direct way from bf16 to f64.
-    if (from.isBF16() && to.isF64())
-      value = builder.create<LLVM::FPExtOp>(lowering.loc, builder.getF32Type(), value);
+    if (from.isBF16()) {
+      value = widenBfloat(lowering, value);
+      if (to.isF32())
+        return value;
+    }
     return builder.create<LLVM::FPExtOp>(lowering.loc, to, value);
   }
   if (rounding == ir::FloatRounding::toward_zero)
@@ -268,7 +297,10 @@ static LogicalResult lowerToInteger(Operation *op, FunctionLowering &lowering) {
   // unsigned one is asked for: a negative number would wrap there, and be 0 elsewhere.
   Type wide = to.getIntOrFloatBitWidth() < 16 ? Type(lowering.builder.getI16Type()) : to;
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
-    Value value = convertFloat(lowering, operands[0], from, computed);
+    // One instruction takes bf16 as it is.
+    Value value = from.isBF16()
+                      ? lowering.builder.create<LLVM::FPExtOp>(lowering.loc, computed, operands[0])
+                      : convertFloat(lowering, operands[0], from, computed);
     Value result = lowering.builder.create<Target>(lowering.loc, wide, value);
     return wide == to ? result : lowering.builder.create<LLVM::TruncOp>(lowering.loc, to, result);
   });
