@@ -377,6 +377,9 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
     facts.hasProduct = true;
     facts.feedsWgmma |= llvm::isa<ir::WgmmaOp>(op);
     facts.words.products += wordsPerThread(tileType(op->getResult(0)));
+    for (Value operand : op->getOperands().take_front(2))
+      if (RankedTensorType type = tileType(operand))
+        facts.words.operands += wordsPerThread(type);
   });
   facts.hasWgmma = !loop.getBody()->getOps<ir::WgmmaOp>().empty();
   for (BlockArgument variable : loop.getRegionIterArgs())

@@ -110,8 +110,8 @@ struct ChainFacts {
 struct LoopWords {
   /// Those that it carries.
   int64_t carried = 0;
-  /// Results of its products.
-  int64_t products = 0;
+  /// Results of its products, and those of their operands that are in registers.
+  int64_t products = 0, operands = 0;
   /// Where it has no products: those that each iteration computes from themselves and from
   /// what it loads; the largest that it computes from what it loads.
   int64_t recurrent = 0, largest = 0;

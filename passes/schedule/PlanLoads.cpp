@@ -11,6 +11,8 @@
 
 #include "passes/schedule/PlanLoads.h"
 
+#include "passes/analysis/Resources.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <utility>
@@ -140,18 +142,32 @@ private:
   /// Programs that were written for Triton count on the memory that it takes, which is less
   /// in two cases: a load for an address is a stage of its own there, which leaves fewer to
   /// the ring; and a ring that no wgmma reads has as many slots as loads are iterations
-  /// ahead, one fewer than here. Where the usual number does not fit, it is theirs.
+  /// ahead, one fewer than here. Where the usual number does not fit, it is theirs; so is the
+  /// latter where it lets a second block in.
   void shortenAsTritonDoes() {
     int levels = 0;
     for (const LoadFacts *load : chosen.rings)
       levels = std::max(levels, load->numAddressLoads);
     if (!fits())
       chosen.distance = static_cast<int>(llvm::divideCeil(chosen.distance, levels + 1));
-    if (!fits() && !facts.feedsWgmma)
+    if (!facts.feedsWgmma && (!fits() || slotCostsOtherBlock()))
       --chosen.distance;
     if (chosen.distance < 1)
       for (const LoadFacts *load : std::exchange(chosen.rings, {}))
         refuse(*load, "too little shared memory");
+  }
+
+  /// Whether a block has a multiprocessor to itself for the last slot of its ring.
+  bool slotCostsOtherBlock() const {
+    auto blocksWith = [&](int slots) {
+      return forecastBlocks(
+          resources.target, int64_t(resources.numWarps) << resources.target.log2WarpSize,
+          facts.words.products + facts.words.operands, RegisterContext::ChainWithAddresses,
+          resources.otherSharedBytes + slots * chosen.slotBytes());
+    };
+    // Loads come one iteration ahead then; with three ahead operands are read ahead, too.
+    return facts.hasProduct && chosen.distance == 2 && blocksWith(chosen.distance + 1) == 1 &&
+           blocksWith(chosen.distance) > 1;
   }
 
   bool fits() const {

@@ -256,3 +256,24 @@ def test_loop_hints(device, hints):
     out = device.empty((64, 64), np.float32)
     device.run(hinted_loop_kernel, (1,), device.array(a), device.array(b), out, 320, 64, 32, *hints)
     assert_same(device.numpy(out), exact_product(a, b, "float32"), signed_zeros=False)
+
+
+@pytest.mark.parametrize(
+    "inner, stages, slots",
+    [
+        (128, 3, 2),  # of 40 KiB each: with a third one a block has the multiprocessor to itself
+        (64, 3, 3),  # of 20 KiB each: two blocks fit in any case
+        (128, 2, 2),  # the fewest: none comes ahead with one
+        (256, 3, 2),  # of 80 KiB each: a third does not fit
+    ],
+)
+def test_a_ring_leaves_room_for_a_second_block(inner, stages, slots):
+    # 32 rows are too few for wgmma.
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+    extents = dict.fromkeys(["M", "N", "K", "stride_am", "stride_bn", "stride_cm"], "i32")
+    constants = {"stride_ak": 1, "stride_bk": 1, "stride_cn": 1, "BLOCK_M": 32, "BLOCK_N": 128, "BLOCK_K": inner}
+    source = tilewright.ASTSource(
+        matmul_kernel, pointers | extents, constants | {"GROUP": 8, "ACCUMULATE": True}, dict.fromkeys(pointers | extents, 16)
+    )
+    remarks = tilewright.compile(source, "sm_90a", {"num_warps": 4, "num_stages": stages}).remarks
+    assert any(f"pipeline: applied, stages={slots}, slots={slots}" in str(remark) for remark in remarks), remarks
