@@ -4,7 +4,7 @@
 
     python tests/suites/speed.py CHECKOUTS --out speed.json [--case "liger *"] [--configs 4] [--budget 300]
 
-Each case has two processes, one for each implementation. All make their cases first, side by side, which
+Each case has two processes, one for each implementation. So many cases as `--at-once` says are made side by side, which
 compiles and tunes; the time of that is the first call's. Then the two of a case take turns, one measurement
 after the other and nothing beside it, so that both see the same clocks. A measurement hides the processor's part:
 the calls are queued while the GPU sleeps, and events around them give the device's time.
@@ -187,9 +187,44 @@ class Pair:
             }
 
 
+def results_of(names, arguments, log, ready_by, deadline) -> list[dict]:
+    """Makes these cases side by side, then times them, and ends their processes."""
+    pairs = [Pair(name, arguments, log, index % arguments.devices) for index, name in enumerate(names)]
+    waiting = [threading.Thread(target=pair.prepare, args=(ready_by,)) for pair in pairs]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join()
+    lines: list = []
+    lock = threading.Lock()
+
+    def time_on(device):
+        for pair in pairs[device :: arguments.devices]:
+            for line in pair.results(arguments.rounds, deadline):
+                with lock:
+                    lines.append(line)
+                    print(
+                        line.get("ratio", line.get("errors")),
+                        line["case"],
+                        line.get("ms", ""),
+                        line.get("first_call_seconds", ""),
+                        flush=True,
+                    )
+
+    timing = [threading.Thread(target=time_on, args=(device,)) for device in range(arguments.devices)]
+    for thread in timing:
+        thread.start()
+    for thread in timing:
+        thread.join()
+    for pair in pairs:
+        for each in pair.workers.values():
+            each.end()
+    return lines
+
+
 def positive(text) -> int:
     if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a number of GPUs is at least 1, got {text}")
+        raise argparse.ArgumentTypeError(f"at least 1 is needed, got {text}")
     return int(text)
 
 
@@ -217,6 +252,9 @@ def main():
     parser.add_argument(
         "--devices", type=positive, default=1, help="GPUs to share the cases out to; timed by one pair each at a time"
     )
+    parser.add_argument(
+        "--at-once", type=positive, default=12, help="cases that a GPU holds and tunes at a time; its memory has to do for them"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--budget", type=float, default=1e9, help="seconds for everything; two thirds of them for making the cases at most"
@@ -229,38 +267,14 @@ def main():
 
     names = [name for name in CASES if not arguments.case or any(fnmatch.fnmatch(name, each) for each in arguments.case)]
     began = time.monotonic()
-    deadline, ready_by = began + arguments.budget, began + arguments.budget * 0.66
+    at_once = arguments.at_once * arguments.devices
+    batches = [names[first : first + at_once] for first in range(0, len(names), at_once)]
+    lines: list = []
     with open(arguments.out.with_suffix(".log"), "w") as log:
-        pairs = [Pair(name, arguments, log, index % arguments.devices) for index, name in enumerate(names)]
-        waiting = [threading.Thread(target=pair.prepare, args=(ready_by,)) for pair in pairs]
-        for thread in waiting:
-            thread.start()
-        for thread in waiting:
-            thread.join()
-        lines = []
-        lock = threading.Lock()
-
-        def time_on(device):
-            for pair in pairs[device :: arguments.devices]:
-                for line in pair.results(arguments.rounds, deadline):
-                    with lock:
-                        lines.append(line)
-                        print(
-                            line.get("ratio", line.get("errors")),
-                            line["case"],
-                            line.get("ms", ""),
-                            line.get("first_call_seconds", ""),
-                            flush=True,
-                        )
-
-        timing = [threading.Thread(target=time_on, args=(device,)) for device in range(arguments.devices)]
-        for thread in timing:
-            thread.start()
-        for thread in timing:
-            thread.join()
-        for pair in pairs:
-            for each in pair.workers.values():
-                each.end()
+        for index, batch in enumerate(batches):
+            now = time.monotonic()
+            share = (began + arguments.budget - now) / (len(batches) - index)
+            lines += results_of(batch, arguments, log, ready_by=now + 0.66 * share, deadline=now + share)
     print(summary(lines))
     arguments.out.write_text(
         json.dumps({"seconds": round(time.monotonic() - began, 1), "summary": summary(lines), "lines": lines}, indent=1)
