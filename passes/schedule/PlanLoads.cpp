@@ -150,14 +150,17 @@ private:
       levels = std::max(levels, load->numAddressLoads);
     if (!fits())
       chosen.distance = static_cast<int>(llvm::divideCeil(chosen.distance, levels + 1));
-    if (!facts.feedsWgmma && (!fits() || slotCostsOtherBlock()))
-      --chosen.distance;
-    if (chosen.distance < 1)
-      for (const LoadFacts *load : std::exchange(chosen.rings, {}))
-        refuse(*load, "too little shared memory");
+    bool hasFewer = !facts.feedsWgmma && (!fits() || slotCostsOtherBlock());
+    chosen.slots = chosen.distance + (hasFewer ? 0 : 1);
+    if (chosen.slots >= 2)
+      return;
+    chosen.distance = 0;
+    for (const LoadFacts *load : std::exchange(chosen.rings, {}))
+      refuse(*load, "too little shared memory");
   }
 
-  /// Whether a block has a multiprocessor to itself for the last slot of its ring.
+  /// Whether a block has a multiprocessor to itself for the last slot of its ring. Not asked
+  /// with loads three iterations ahead, where operands are read ahead, too.
   bool slotCostsOtherBlock() const {
     auto blocksWith = [&](int slots) {
       return forecastBlocks(
@@ -165,7 +168,6 @@ private:
           facts.words.products + facts.words.operands, RegisterContext::ChainWithAddresses,
           resources.otherSharedBytes + slots * chosen.slotBytes());
     };
-    // Loads come one iteration ahead then; with three ahead operands are read ahead, too.
     return facts.hasProduct && chosen.distance == 2 && blocksWith(chosen.distance + 1) == 1 &&
            blocksWith(chosen.distance) > 1;
   }

@@ -81,6 +81,25 @@ static bool canStayInFlight(ir::WgmmaOp product, scf::ForOp loop, const ChosenLo
 // Plain loops and streams
 //===----------------------------------------------------------------------===//
 
+/// The last op of the body that reads a slot; products may do so where their operands are
+/// written as loads.
+static Operation *lastReader(const LoopFacts &facts, const ChosenLoads &loads) {
+  Operation *last = nullptr;
+  auto note = [&](Operation *op) {
+    Operation *inBody = facts.body()->findAncestorOpInBlock(*op);
+    if (!last || last->isBeforeInBlock(inBody))
+      last = inBody;
+  };
+  for (const LoadFacts *load : loads.rings)
+    for (Operation *reader : load->readers)
+      note(reader);
+  facts.loop->walk([&](Operation *op) {
+    if (isProduct(op))
+      note(op);
+  });
+  return last;
+}
+
 static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resources,
                               const ChosenLoads &loads) {
   ScheduleDraft draft(facts, resources, loads,
@@ -94,11 +113,13 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   // A slot more saves a barrier: the copies go where nothing in flight reads.
   bool hasSpareSlot = facts.hasWgmma && draft.fitsAnotherSlot(distance + 1);
   bool needsSecondBarrier = numCarried > 0 && !hasSpareSlot;
+  // Without a slot to spare the one in use is filled, once all of its readers are through.
+  bool fillsUsedSlot = loads.slots == distance;
   bool isPrivate =
       llvm::all_of(loads.rings, [](const LoadFacts *load) { return load->allocs.empty(); });
   draft.addRing(/*isLater=*/false,
                 {isPrivate ? ir::SlotRelease::None : ir::SlotRelease::Barrier,
-                 distance + 1 + hasSpareSlot, /*fillStage=*/0, /*useStage=*/distance});
+                 loads.slots + hasSpareSlot, /*fillStage=*/0, /*useStage=*/distance});
   draft.openSteps();
 
   bool hasCpAsync = schedule.hasCpAsync();
@@ -117,7 +138,7 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   if (numCarried > 0 && !needsSecondBarrier)
     draft.place({Action::WaitProducts, distance, nullptr, -1, numCarried});
   // What TMA brings is visible after its mbarrier; the second barrier frees slots then.
-  if (!isPrivate && (hasCpAsync || !needsSecondBarrier))
+  if (!isPrivate && (hasCpAsync || !(needsSecondBarrier || fillsUsedSlot)))
     draft.place({Action::Barrier, distance});
   draft.placeLoads();
   // Copies wait for nothing; products should start before them.
@@ -132,6 +153,14 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   }
   if (needsSecondBarrier) {
     draft.place({Action::WaitProducts, distance, nullptr, -1, numStarted});
+    draft.place({Action::Barrier, distance});
+  }
+  if (fillsUsedSlot) {
+    Operation *last = lastReader(facts, loads);
+    draft.placeIf([&](const OpenStep &entry) {
+      Operation *op = entry.step.op;
+      return op && entry.step.stage == distance && !last->isBeforeInBlock(op);
+    });
     draft.place({Action::Barrier, distance});
   }
   draft.place({Action::Fill, 0, nullptr, 0});

@@ -263,7 +263,7 @@ def test_loop_hints(device, hints):
     [
         (128, 3, 2),  # of 40 KiB each: with a third one a block has the multiprocessor to itself
         (64, 3, 3),  # of 20 KiB each: two blocks fit in any case
-        (128, 2, 2),  # the fewest: none comes ahead with one
+        (128, 2, 2),  # the fewest
         (256, 3, 2),  # of 80 KiB each: a third does not fit
     ],
 )
@@ -276,4 +276,11 @@ def test_a_ring_leaves_room_for_a_second_block(inner, stages, slots):
         matmul_kernel, pointers | extents, constants | {"GROUP": 8, "ACCUMULATE": True}, dict.fromkeys(pointers | extents, 16)
     )
     remarks = tilewright.compile(source, "sm_90a", {"num_warps": 4, "num_stages": stages}).remarks
-    assert any(f"pipeline: applied, stages={slots}, slots={slots}" in str(remark) for remark in remarks), remarks
+    assert any(f"pipeline: applied, stages={stages}, slots={slots}" in str(remark) for remark in remarks), remarks
+
+
+@pytest.mark.parametrize("k", [40, 128, 256, 384, 600])
+def test_slots_that_are_filled_in_the_iteration_that_uses_them(device, k):
+    a, b = exact_values("float16", (32, k)), exact_values("float16", (k, 128), seed=1)
+    actual = run_matmul(device, a, b, "float32", (False, True), (32, 128, 128), num_warps=4, num_stages=3)
+    assert_same(actual, exact_product(a, b, "float32"), signed_zeros=False)
