@@ -246,6 +246,7 @@ def _compile_for_device(request, device, warmup):
             kernel = _compile(request, known, lambda made: kernels.setdefault(key, made))
             if recompiles.is_on():
                 recompiles.note_specialization(request, time.perf_counter() - started, bool(kernel.step_seconds))
+            write_for_other_launchers(kernel)
         # Another thread may have been faster; one kernel object serves all.
         kernel = kernels.setdefault(key, kernel)
         if knobs.runtime.jit_post_compile_hook:

@@ -5,8 +5,9 @@
 torch's launcher for generated kernels loads `<key>/<function>.cubin` from the folder that
 TRITON_CACHE_DIR names, which torch sets itself, and launches with the arguments of the
 signature and nothing else; where it finds no file, it launches through `CompiledKernel`.
-So the file is written only for kernels that can be launched in this way. Tilewright itself
-reads none of these files: its own cache is disk_cache.py.
+So the file is written only for kernels that can be launched in this way. Other programs look
+there by the key of a kernel that they have launched, so a launch writes the file as well.
+Tilewright itself reads none of these files: its own cache is disk_cache.py.
 """
 
 from __future__ import annotations

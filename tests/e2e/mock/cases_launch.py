@@ -15,6 +15,7 @@ import tilewright
 from harness.launch_cases import DEVICE1, constexpr, make_kernel, tensors
 from harness.mock_driver import Device, FakeTensor
 from tilewright import _core, errors, knobs
+from tilewright.runtime.cache import _base32
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
@@ -109,6 +110,20 @@ def test_warmup_compiles_only(mock, compiler):
     assert compiler.last["signature"] == {"x": "*fp32", "y": "*fp16", "out": "*i8", "n": "i32"}
     assert mock.count == 0 and mock.library.mockLoaded() == 0
     assert kernel.asm["ptx"] == "// ptx"
+
+
+def test_a_launch_leaves_machine_code_where_triton_does(tmp_path, monkeypatch):
+    add, folder = make_kernel(), tmp_path / "files"
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(folder))
+    kernel = add[(1,)](*tensors(), 5, BLOCK=64)
+    assert (folder / _base32(kernel.hash) / "add.cubin").read_bytes() == kernel.asm["cubin"]
+    # helion tunes with another folder, then forgets the kernels of this process and launches the best one.
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "others"))
+    add[(1,)](*tensors(), 5, BLOCK=64)
+    assert not (tmp_path / "others" / _base32(kernel.hash)).exists()
+    add.device_caches.clear()
+    add[(1,)](*tensors(), 5, BLOCK=64)
+    assert (tmp_path / "others" / _base32(kernel.hash) / "add.cubin").exists()
 
 
 def test_run_is_the_same_entry(mock):
