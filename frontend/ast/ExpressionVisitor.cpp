@@ -64,8 +64,9 @@ py::object FunctionWalker::visitRaw(Handle node, NodeKind kind) {
   case NodeKind::ListComp:
     return visitListComp(node);
   case NodeKind::NamedExpr: {
-    py::object value = toRunTime(visitExpression(field(node, f.value)));
-    assignName(field(field(node, f.target), f.id), value);
+    py::object target = field(node, f.target), valueNode = field(node, f.value);
+    py::object value = toAssigned(target, visitExpression(valueNode), valueNode);
+    assignName(field(target, f.id), value);
     return value;
   }
   default:

@@ -78,7 +78,8 @@ private:
   void visitImport(Handle statement);
   void assignTarget(Handle target, Handle value);
   void assignName(Handle id, Handle value);
-  void assignConstant(Handle id, Handle value, Handle valueNode);
+  Object keepConstant(Handle id, Handle value, Handle valueNode);
+  Object toAssigned(Handle target, Handle value, Handle valueNode);
   /// A number as a run-time scalar, also inside tuples.
   Object toRunTime(Handle value);
 

@@ -177,10 +177,30 @@ void FunctionWalker::assignTarget(Handle target, Handle value) {
 /// What a name annotated constexpr gets stays as it is: a number is no run-time scalar.
 /// A run-time value is taken as well, but not as another value of a name that the loop
 /// around it would have to carry (assignedNames).
-void FunctionWalker::assignConstant(Handle id, Handle value, Handle valueNode) {
+py::object FunctionWalker::keepConstant(Handle id, Handle value, Handle valueNode) {
   if (loopDepth > 0 && scope.find(id))
     requireStatic(value, valueNode);
-  assignName(id, value);
+  return py::reinterpret_borrow<py::object>(value);
+}
+
+/// `value` as the names of `target` hold it: a constant where `x: tl.constexpr` alone, before,
+/// said so of the name; else what a run-time variable holds.
+py::object FunctionWalker::toAssigned(Handle target, Handle value, Handle valueNode) {
+  NodeKind kind = nodes.kind(target);
+  if (kind == NodeKind::Name) {
+    py::object id = field(target, f.id);
+    if (scope.isMarkedConstant(id))
+      return keepConstant(id, value, valueNode);
+  } else if ((kind == NodeKind::Tuple || kind == NodeKind::List) && PyTuple_Check(value.ptr())) {
+    py::list targets(field(target, f.elts));
+    py::tuple items = py::reinterpret_borrow<py::tuple>(value), converted(items.size());
+    if (items.size() == targets.size()) { // else assignTarget refuses
+      for (size_t i = 0; i < items.size(); ++i)
+        converted[i] = toAssigned(targets[i], items[i], valueNode);
+      return std::move(converted);
+    }
+  }
+  return toRunTime(value);
 }
 
 void FunctionWalker::visitAssign(Handle statement) {
@@ -199,13 +219,7 @@ void FunctionWalker::visitAssign(Handle statement) {
     return;
   }
   py::object value = visitExpression(field(statement, f.value));
-  // `x: tl.constexpr` alone, before: the assignment keeps the constant.
-  if (nodes.kind(target) == NodeKind::Name) {
-    py::object id = field(target, f.id);
-    if (scope.isMarkedConstant(id))
-      return assignConstant(id, value, field(statement, f.value));
-  }
-  assignTarget(target, toRunTime(value));
+  assignTarget(target, toAssigned(target, value, field(statement, f.value)));
 }
 
 void FunctionWalker::visitAnnAssign(Handle statement) {
@@ -214,7 +228,7 @@ void FunctionWalker::visitAnnAssign(Handle statement) {
   currentNode = statement;
   if (!isConstant) {
     if (!valueNode.is_none())
-      assignTarget(target, toRunTime(visitExpression(valueNode)));
+      assignTarget(target, toAssigned(target, visitExpression(valueNode), valueNode));
     return;
   }
   if (nodes.kind(target) != NodeKind::Name)
@@ -225,7 +239,7 @@ void FunctionWalker::visitAnnAssign(Handle statement) {
     scope.erase(id);
     return;
   }
-  assignConstant(id, visitExpression(valueNode), valueNode);
+  assignName(id, keepConstant(id, visitExpression(valueNode), valueNode));
 }
 
 void FunctionWalker::visitAugAssign(Handle statement) {

@@ -490,3 +490,26 @@ def test_sequences_with_run_time_values_are_compared(device, n, expected):
     out = device.empty(1, np.int32)
     device.run(compared_sequences_kernel, (1,), out, n, BLOCK=16)
     assert device.numpy(out)[0] == expected
+
+
+# ---------------------------------------------------------------------------
+# Names annotated before a tuple is unpacked
+# ---------------------------------------------------------------------------
+
+
+@tilewright.jit
+def unpacked_kernel(out_ptr, SHAPE: tl.constexpr):
+    rows: tl.constexpr
+    columns: tl.constexpr
+    (rows, columns), factor = SHAPE
+    tile = tl.full((rows, columns), 1, tl.int32) * factor
+    tl.static_assert(factor.dtype == tl.int32)
+    both: tl.constexpr
+    if (both := rows * columns) > 4:
+        tl.store(out_ptr + tl.arange(0, both), tl.reshape(tile, (both,)))
+
+
+def test_constants_of_a_tuple_that_is_unpacked(device):
+    out = device.empty(32, np.int32)
+    device.run(unpacked_kernel, (1,), out, SHAPE=((8, 4), 3))
+    assert_same(device.numpy(out), np.full(32, 3, np.int32))

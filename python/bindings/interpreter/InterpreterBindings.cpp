@@ -94,6 +94,25 @@ static py::object logicalNot(py::handle object) {
   return py::bool_(decides(object, false));
 }
 
+/// `value` for a tuple of names: of each name whether it was annotated constexpr, of a tuple
+/// among them the same again.
+static py::object unpacked(py::handle object, const py::tuple &names) {
+  py::object value = unwrapConstexpr(object);
+  if (!PyTuple_Check(value.ptr()))
+    throw unpackedValueError(describeValue(assigned(value)), names.size());
+  py::tuple items = py::reinterpret_borrow<py::tuple>(value), result(names.size());
+  if (items.size() != names.size())
+    throw unpackedSizeError(items.size(), names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    py::handle name = names[i], item = items[i];
+    if (PyTuple_Check(name.ptr()))
+      result[i] = unpacked(item, py::reinterpret_borrow<py::tuple>(name));
+    else
+      result[i] = name.ptr() == Py_True ? unwrapConstexpr(item) : assigned(item);
+  }
+  return std::move(result);
+}
+
 extern "C" {
 static PyObject *assignFunction(PyObject *, PyObject *object) {
   if (isTensor(object))
@@ -120,18 +139,11 @@ static PyObject *truthOfWhile(PyObject *, PyObject *object) {
 static PyObject *truthOfChoice(PyObject *, PyObject *object) {
   return guardedObject([&] { return py::bool_(truth(object, "if ... else")); });
 }
-/// unpack(value, number of names): the tuple that is assigned to them. A function that returns
+/// unpack(value, names): the tuple that is assigned to them. A function that returns
 /// on one way only gives None on the other one.
 static PyObject *unpackFunction(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guardedObject([&] {
-    py::object value = assigned(args[0]);
-    size_t count = PyLong_AsSize_t(args[1]);
-    if (!PyTuple_Check(value.ptr()))
-      throw unpackedValueError(describeValue(value), count);
-    if (py::len(value) != count)
-      throw unpackedSizeError(py::len(value), count);
-    return value;
-  });
+  return guardedObject(
+      [&] { return unpacked(args[0], py::reinterpret_borrow<py::tuple>(args[1])); });
 }
 /// An int argument may be a number in one launch and a scalar in the next:
 /// `n.to(tl.int64)` means the same in both.

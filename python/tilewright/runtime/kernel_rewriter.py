@@ -9,7 +9,7 @@ pdb and editors show the user's source. What changes:
     x = e                 x = assign(e)            numbers become run-time scalars
     x: tl.constexpr = e   x = unwrap(e)            a number stays a compile-time value
     x += e                x = assign(x + e)        never in place
-    a, b = e              a, b = unpack(e, 2)      a tuple, numbers in it as run-time scalars
+    a, b = e              a, b = unpack(e, ...)    a tuple, numbers in it as run-time scalars
     if/while e            truth(e)                 a scalar's value, or a static bool
     a and b, or, not      join_and(a, b)           no short-circuit at run time
     a if e else b         branch(..., e)           run-time choice gives run-time values
@@ -133,11 +133,16 @@ class Rewriter(ExpressionRewriter):
 
     def _assigned(self, target, value):
         """`value` as `target` holds it."""
+        kept = self._kept(target)
+        if isinstance(kept, tuple):
+            return self._at(call_node("unpack", value, ast.Constant(kept)), target)
+        return self._at(call_node("unwrap" if kept else "assign", value), value)
+
+    def _kept(self, target):
+        """Whether `x: tl.constexpr` alone says of a name that it keeps constants; of a tuple, that of each name."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            return self._at(call_node("unpack", value, ast.Constant(len(target.elts))), target)
-        if isinstance(target, ast.Name) and target.id in self.constants:
-            return self._at(call_node("unwrap", value), value)
-        return self._at(call_node("assign", value), value)
+            return tuple(self._kept(item) for item in target.elts)
+        return isinstance(target, ast.Name) and target.id in self.constants
 
     def visit_Assign(self, node):
         if len(node.targets) != 1:
@@ -175,7 +180,7 @@ class Rewriter(ExpressionRewriter):
         if node.target.id.startswith(PREFIX):  # of _chain: no name of the kernel
             node.value = self.visit(node.value)
             return node
-        node.value = self._at(call_node("assign", self.visit(node.value)), node.value)
+        node.value = self._assigned(node.target, self.visit(node.value))
         return node
 
     def visit_Expr(self, node):
