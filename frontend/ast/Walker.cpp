@@ -39,12 +39,10 @@ void Walker::checkRecursion(py::handle function, const py::dict &bound) const {
   for (size_t i = 0; i < stack.size(); ++i) {
     if (!stack[i]->functionObject().is(function))
       continue;
-    // Other constants make another instance, so a recursion over them may end.
-    bool sameConstants = true;
+    bool isSame = true;
     for (auto [key, value] : bound)
-      if (!isTensor(value))
-        sameConstants &= isSameConstant(value, stack[i]->boundArguments()[key]);
-    if (!sameConstants && stack.size() < maxCallDepth)
+      isSame = isSame && isSameArgument(value, stack[i]->boundArguments()[key]);
+    if (!isSame && stack.size() < maxCallDepth)
       continue;
     std::vector<std::string> chain;
     for (size_t j = i; j < stack.size(); ++j)

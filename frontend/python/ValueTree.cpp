@@ -50,6 +50,18 @@ bool isSameConstant(py::handle lhs, py::handle rhs) {
   return equal == 1;
 }
 
+bool isSameArgument(py::handle lhs, py::handle rhs) {
+  if (isTensor(lhs) && isTensor(rhs))
+    return unwrapValue(lhs).type == unwrapValue(rhs).type;
+  if (!PyTuple_Check(lhs.ptr()) || Py_TYPE(lhs.ptr()) != Py_TYPE(rhs.ptr()))
+    return isSameConstant(lhs, rhs);
+  Py_ssize_t size = PyTuple_GET_SIZE(lhs.ptr());
+  bool same = size == PyTuple_GET_SIZE(rhs.ptr());
+  for (Py_ssize_t i = 0; same && i < size; ++i)
+    same = isSameArgument(PyTuple_GET_ITEM(lhs.ptr(), i), PyTuple_GET_ITEM(rhs.ptr(), i));
+  return same;
+}
+
 /// The fields of a tuple or record; null for anything else.
 static py::object partsOf(py::handle object, bool &isRecord) {
   isRecord = false;

@@ -39,6 +39,10 @@ std::string describeValue(pybind11::handle object);
 /// one class (True is not 1).
 bool isSameConstant(pybind11::handle lhs, pybind11::handle rhs);
 
+/// Whether two arguments lead to one instance of a function: the same constant, or run-time
+/// values of one type. A recursion over other constants or other shapes may end.
+bool isSameArgument(pybind11::handle lhs, pybind11::handle rhs);
+
 class ValueTree {
 public:
   /// The values and constants of an object are counted from left to right;

@@ -493,7 +493,7 @@ def test_sequences_with_run_time_values_are_compared(device, n, expected):
 
 
 # ---------------------------------------------------------------------------
-# Names annotated before a tuple is unpacked
+# Names annotated before a tuple is unpacked, recursion over shapes
 # ---------------------------------------------------------------------------
 
 
@@ -513,3 +513,26 @@ def test_constants_of_a_tuple_that_is_unpacked(device):
     out = device.empty(32, np.int32)
     device.run(unpacked_kernel, (1,), out, SHAPE=((8, 4), 3))
     assert_same(device.numpy(out), np.full(32, 3, np.int32))
+
+
+@tilewright.jit
+def halves_sum(x):
+    if x.shape[0] == 1:
+        return tl.sum(x)
+    else:
+        first, second = tl.split(tl.reshape(x, (x.shape[0] // 2, 2)))
+        return halves_sum(first) * 2 + halves_sum(second)
+
+
+@tilewright.jit
+def recursive_kernel(out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, halves_sum(tl.arange(0, N)))
+
+
+def test_recursion_over_shapes(device):
+    def expected(values):
+        return values[0] if len(values) == 1 else expected(values[::2]) * 2 + expected(values[1::2])
+
+    out = device.empty(1, np.int32)
+    device.run(recursive_kernel, (1,), out, N=16)
+    assert device.numpy(out)[0] == expected(list(range(16)))

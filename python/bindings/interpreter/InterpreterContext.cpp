@@ -58,17 +58,13 @@ InterpreterContext::InterpreterContext(py::object prepare, py::dict options)
   meaning.setOverflowChecks(wantsOverflowChecks(this->options));
 }
 
-/// Raises E0111 where a function calls itself with the same constants: the
+/// Raises E0111 where a function calls itself with the same constants and types: the
 /// compiler could not make a function of it.
 void InterpreterContext::checkRecursion(const NativeFunction &native, const py::tuple &args) const {
   for (size_t i = 0; i < calls.size(); ++i) {
     if (calls[i].first != &native)
       continue;
-    bool sameConstants = calls[i].second.size() == args.size();
-    for (size_t k = 0; sameConstants && k < args.size(); ++k)
-      if (!isTensor(args[k]))
-        sameConstants = py::object(args[k]).equal(calls[i].second[k]);
-    if (!sameConstants && calls.size() < maxCallDepth)
+    if (!isSameArgument(args, calls[i].second) && calls.size() < maxCallDepth)
       continue;
     std::vector<std::string> chain;
     for (size_t k = i; k < calls.size(); ++k)
