@@ -165,17 +165,6 @@ py::object FunctionWalker::visitSubscript(Handle node) {
   return unwrapConstexpr(py::reinterpret_steal<py::object>(item));
 }
 
-/// Whether a value without attributes of its own is known at compile time: a number, or a
-/// tuple of such.
-static bool isConstant(py::handle value) {
-  if (!PyTuple_Check(value.ptr()))
-    return isNumber(value) || py::isinstance<py::str>(value) || value.is_none();
-  for (py::handle item : py::reinterpret_borrow<py::tuple>(value))
-    if (!isConstant(item))
-      return false;
-  return true;
-}
-
 py::object FunctionWalker::visitAttribute(Handle node, bool keepWrapper) {
   py::object baseNode = field(node, f.value), attribute = field(node, f.attr);
   py::object base = visitExpression(baseNode);
@@ -192,8 +181,9 @@ py::object FunctionWalker::visitAttribute(Handle node, bool keepWrapper) {
   // constexpr objects are held bare: `BLOCK.value` is BLOCK.
   if (!isTensor(base) && !PyModule_Check(base.ptr()) && name == "value")
     return base;
-  if (name == "type" && isConstant(base))
-    return LanguageNames::get().constexprType(base);
+  bool hasNoAttributes = isNumber(base) || py::isinstance<py::str>(base) || base.is_none();
+  if (name == "type" && (hasNoAttributes || PyTuple_Check(base.ptr())))
+    return LanguageNames::get().typeOf(base);
   // An int argument may be a number in one specialisation and a scalar in the
   // next; `n.to(tl.int64)` means the same in both.
   if (isNumber(base) && py::hasattr(LanguageNames::get().tensorClass, attribute))

@@ -24,7 +24,7 @@ LanguageNames::LanguageNames() {
   dtypeClass = language.attr("dtype");
   tensorClass = language.attr("tensor");
   deviceAssert = language.attr("device_assert");
-  constexprType = language.attr("constexpr_type");
+  typeOf = py::module_::import("tilewright.language._values").attr("type_of");
   builtinMark =
       py::reinterpret_steal<py::object>(PyUnicode_InternFromString("__tilewright_builtin__"));
   tritonMark = py::reinterpret_steal<py::object>(PyUnicode_InternFromString("__triton_builtin__"));

@@ -63,7 +63,7 @@ public:
 
   pybind11::object constexprClass, rangeClass, staticRangeClass, dtypeClass, tensorClass;
   pybind11::object deviceAssert, importFunction;
-  pybind11::object constexprType;
+  pybind11::object typeOf; // of values that have no attribute `type`
   pybind11::object builtinMark, tritonMark, constexprFunctionMark; // interned attribute names
   pybind11::object libraryFunction;                                // basics.function_of_a_library
 

@@ -493,7 +493,7 @@ def test_sequences_with_run_time_values_are_compared(device, n, expected):
 
 
 # ---------------------------------------------------------------------------
-# Names annotated before a tuple is unpacked, recursion over shapes
+# Names annotated before a tuple is unpacked, recursion over shapes, types of tuples
 # ---------------------------------------------------------------------------
 
 
@@ -536,3 +536,19 @@ def test_recursion_over_shapes(device):
     out = device.empty(1, np.int32)
     device.run(recursive_kernel, (1,), out, N=16)
     assert device.numpy(out)[0] == expected(list(range(16)))
+
+
+@tilewright.jit
+def types_of_tuples_kernel(out_ptr, N: tl.constexpr):
+    tile = tl.arange(0, N)
+    mixed = (tile, (tl.program_id(0), tile))
+    tl.static_assert(mixed.type == tl.core.tuple_type([tile.type, tl.core.tuple_type([tl.int32, tile.type])]))
+    known: tl.constexpr = (1, (N, None))
+    tl.static_assert(known.type == tl.core.constexpr_type((1, (N, None))))
+    tl.store(out_ptr + tile, mixed[1][1])
+
+
+def test_types_of_tuples(device):
+    out = device.empty(16, np.int32)
+    device.run(types_of_tuples_kernel, (1,), out, N=16)
+    assert_same(device.numpy(out), np.arange(16, dtype=np.int32))

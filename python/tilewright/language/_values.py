@@ -214,6 +214,18 @@ class tuple_type:
         return f"[{','.join(map(str, self.types))}]"
 
 
+def type_of(thing):
+    """`x.type`: of what is known at compile time a constexpr_type, of another tuple a tuple_type."""
+    if isinstance(thing, (bool, int, float, str, type(None))):
+        return constexpr_type(thing)
+    if not isinstance(thing, builtins.tuple) or hasattr(thing, "type"):
+        return thing.type
+    types = [type_of(item) for item in thing]
+    if all(isinstance(item, constexpr_type) for item in types):
+        return constexpr_type(thing)
+    return tuple_type(types, getattr(thing, "_fields", None))
+
+
 class slice:
     """What `a:b:c` in a subscript makes."""
 

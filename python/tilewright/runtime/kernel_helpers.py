@@ -14,6 +14,7 @@ import operator
 from .. import _core, errors
 from .. import language as tl
 from ..frontend_rules import FORBIDDEN
+from ..language._values import type_of
 from ..language.basics import function_of_a_library
 from .interface import is_kernel, kernel_inside
 
@@ -41,15 +42,6 @@ def branch(result, condition):
 def value_of(thing):
     """`x.value`: a compile-time value is its own value."""
     return thing.value if hasattr(thing, "value") else thing
-
-
-def type_of(thing):
-    """`x.type`: of a number or a tuple that is known at compile time a constexpr_type."""
-    if isinstance(thing, (bool, int, float, str, type(None))):
-        return tl.constexpr_type(thing)
-    if type(thing) is tuple and not any(map(_is_tensor, thing)):
-        return tl.constexpr_type(thing)
-    return thing.type
 
 
 def set_attribute(owner, name, value):
