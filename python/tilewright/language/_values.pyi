@@ -81,6 +81,10 @@ class tuple_type:
         ...
 
 
+def type_of(thing: Any) -> Any:
+    """`x.type`: of what is known at compile time a constexpr_type, of another tuple a tuple_type."""
+
+
 class slice:
     """What `a:b:c` in a subscript makes."""
     def __init__(self, start: int, stop: Any = None, step: Any = None) -> None:
