@@ -20,6 +20,13 @@ static constexpr int maxShufflesPerRegister = 2;
 /// Likewise selects by lane, and what the barriers of a short exchange are worth: guesses.
 static constexpr int maxSelectsPerRegister = 4;
 static constexpr int selectsOfBarriers = 32;
+/// The same for the threads of one warp, which need no barrier and seldom have enough other
+/// warps beside them to hide the selects: the time of a round trip through shared memory is that
+/// of few selects per register. Derived from the instructions of a kernel whose products convert
+/// all their operands: 2495 in its loop with the limits above, 1334 with these (sm_90,
+/// November 2026).
+static constexpr int maxSelectsPerRegisterOfOneWarp = 1;
+static constexpr int selectsOfStore = 4;
 
 const char *conversionKindName(ConversionKind kind) {
   switch (kind) {
@@ -59,6 +66,12 @@ static int registerWords(const LinearLayout &layout, int elementBits) {
   return static_cast<int>((bits + 31) / 32);
 }
 
+/// Selects by lane that shuffles may cost before shared memory is better.
+static int maxSelects(const LinearLayout &layout, int words) {
+  return layout.inSize(InDim::Warp) == 1 ? maxSelectsPerRegisterOfOneWarp * words + selectsOfStore
+                                         : maxSelectsPerRegister * words + selectsOfBarriers;
+}
+
 static std::string sharedReason(const SharedMemoryPlan &plan) {
   std::string pieces =
       plan.numPieces > 1 ? " in " + std::to_string(plan.numPieces) + " pieces" : "";
@@ -84,12 +97,12 @@ ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst, 
   if (std::optional<ShufflePlan> shuffle = planShuffle(src, dst, elementBits)) {
     int shuffles = shuffle->numShuffles(elementBits);
     int words = registerWords(dst, elementBits);
-    std::string cost =
-        std::to_string(shuffles) + " shuffles for " + std::to_string(words) + " registers";
-    // Without a single shuffle there is nothing that memory could do better.
     int selects = shuffle->numSelects(elementBits);
+    std::string cost = std::to_string(shuffles) + " shuffles and " + std::to_string(selects) +
+                       " selects for " + std::to_string(words) + " registers";
+    // Without a single shuffle there is nothing that memory could do better.
     if (shuffles == 0 || (options.allowShuffle && shuffles <= maxShufflesPerRegister * words &&
-                          selects <= maxSelectsPerRegister * words + selectsOfBarriers)) {
+                          selects <= maxSelects(src, words))) {
       plan.kind = ConversionKind::Shuffle;
       plan.shuffle = std::move(*shuffle);
       plan.reason = cost;

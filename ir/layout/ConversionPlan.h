@@ -17,7 +17,8 @@
 // number is at most twice that of 32-bit registers. A conflict-free round trip
 // through shared memory moves 8 bytes per lane in the time in which a shuffle
 // moves 4, on the same pipe (measured on H100), and it needs barriers. Selects of
-// registers by lane go to another pipe, but take slots of issue: few are allowed.
+// registers by lane go to another pipe, but take slots of issue: few are allowed,
+// and fewer where one warp is all, which needs no barriers.
 //
 // How shuffles work. For each register k in turn ("round", "slot") every lane
 // offers one register and reads from one lane. Which register a lane offers,

@@ -100,7 +100,9 @@ double conversionCycles(const LinearLayout &from, const LinearLayout &to, int el
         for (const SharedAccess &access : piece)
           bytes += 32.0 * warps * access.registers.size() * (plan.sharedMemory.storedBits / 8.0) *
                    (1 + side->extraWavefronts);
-    return bytes / sharedBytesPerCycle + plan.sharedMemory.numPieces * 2 * cyclesPerBarrier;
+    // The threads of one warp need none.
+    int barriers = warps > 1 ? plan.sharedMemory.numPieces * 2 : 0;
+    return bytes / sharedBytesPerCycle + barriers * cyclesPerBarrier;
   }
   case ConversionKind::AcrossBlocks:
     return 1e6;

@@ -255,13 +255,16 @@ class SharedMemory:
         self.writer[places] = NOBODY
         self.unfenced[places] = -1
 
-    def load_async(self, places: np.ndarray) -> np.ndarray:
-        """What wgmma and TMA see; they read until `finish_reading`."""
+    def load_async(self, places: np.ndarray, warp: int | None = None) -> np.ndarray:
+        """What wgmma and TMA see; they read until `finish_reading`. Of `warp`, whose thread starts that
+        alone, they also see what it wrote before its lanes met."""
         if self.in_flight[places].any():
             raise EmulationError("a matrix instruction reads what a copy in flight writes")
         if (self.unfenced[places] >= 0).any():
             raise EmulationError("a matrix instruction reads shared memory without fence.proxy.async")
-        if (self.writer[places] != NOBODY).any():
+        is_own = self.writer[places] == (NOBODY if warp is None else warp)
+        is_known = (self.writer[places] == NOBODY) | (is_own & (self.unmet[places] < 0))
+        if not is_known.all():
             raise EmulationError("a matrix instruction reads what was written since the last barrier")
         self.reading[places] += 1
         return self.data[places]

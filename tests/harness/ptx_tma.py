@@ -186,7 +186,7 @@ def store_box(machine, instruction):
     addresses, inside = tensor.elements(corner, whole_chunks=True)
     size = tensor.dtype.itemsize
     places = bytes_of(tensor.places(int(machine.address(instruction.operands[1])[thread])), size)
-    data = machine.shared.load_async(places)
+    data = machine.shared.load_async(places, thread // 32)
     machine.maps.start_reading(map_address)
 
     def finish_read():

@@ -25,9 +25,9 @@ TEST(LayoutConversion, WorkedExampleOfTheHeader) {
   LinearLayout rows({2, 2}), columns({2, 2});
   rows.columns(InDim::Register) = columns.columns(InDim::Lane) = {1, 2};
   rows.columns(InDim::Lane) = columns.columns(InDim::Register) = {4, 8};
-  ConversionPlan plan = convertAndCheck(rows, columns, 32);
-  ASSERT_EQ(plan.kind, ConversionKind::Shuffle);
-  const ShufflePlan &shuffle = plan.shuffle;
+  ShufflePlan shuffle = *planShuffle(rows, columns, 32);
+  Machine to = runShuffle(shuffle, holding(rows), 32);
+  expectHolds(to, columns, "the example");
   EXPECT_TRUE(shuffle.isButterfly());
   EXPECT_EQ(shuffle.numShuffles(32), 3);
   ASSERT_EQ(shuffle.rounds.size(), 4u);
@@ -94,9 +94,37 @@ TEST(LayoutConversion, SourceCopiesInRegistersNeedNoShuffle) {
   EXPECT_EQ(plan.kind, ConversionKind::Shuffle);
   EXPECT_EQ(plan.shuffle.numShuffles(32), 0);
   // And back, the spread elements are gathered by every lane: 7 of 8 shuffles.
-  plan = convertAndCheck(dst, src, 32);
-  EXPECT_EQ(plan.kind, ConversionKind::Shuffle);
-  EXPECT_LE(plan.shuffle.numShuffles(32), 8);
+  std::optional<ShufflePlan> gather = planShuffle(dst, src, 32);
+  ASSERT_TRUE(gather);
+  EXPECT_LE(gather->numShuffles(32), 8);
+}
+
+TEST(LayoutConversion, OneWarpTakesFewSelects) {
+  // Two exchanges of registers on each side: as many selects as four per register.
+  LinearLayout src({9}), dst({9});
+  src.columns(InDim::Register) = {1, 2, 4, 8};
+  src.columns(InDim::Lane) = {16, 32, 64, 128, 256};
+  dst.columns(InDim::Register) = {16, 32, 4, 8};
+  dst.columns(InDim::Lane) = {1, 2, 64, 128, 256};
+  EXPECT_EQ(planShuffle(src, dst, 32)->numSelects(32), 64);
+  EXPECT_EQ(convertAndCheck(src, dst, 32).kind, ConversionKind::SharedMemory);
+  auto withWarp = [](const LinearLayout &layout) {
+    LinearLayout result = product(layout, LinearLayout({1}));
+    result.columns(InDim::Warp) = {512};
+    return result;
+  };
+  EXPECT_EQ(convertAndCheck(withWarp(src), withWarp(dst), 32).kind, ConversionKind::Shuffle);
+  // Without selects, or of few registers, a round trip would take longer.
+  dst = src;
+  std::swap(dst.columns(InDim::Lane)[0], dst.columns(InDim::Lane)[1]);
+  EXPECT_EQ(planShuffle(src, dst, 32)->numSelects(32), 0);
+  EXPECT_EQ(convertAndCheck(src, dst, 32).kind, ConversionKind::Shuffle);
+  LinearLayout two({6}), turned({6});
+  two.columns(InDim::Register) = {1};
+  two.columns(InDim::Lane) = {2, 4, 8, 16, 32};
+  turned.columns(InDim::Register) = {2};
+  turned.columns(InDim::Lane) = {1, 4, 8, 16, 32};
+  EXPECT_EQ(convertAndCheck(two, turned, 32).kind, ConversionKind::Shuffle);
 }
 
 TEST(LayoutConversion, RandomLayoutsWithCopies) {

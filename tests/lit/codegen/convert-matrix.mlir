@@ -4,6 +4,7 @@
 // RUN: tilewright-opt %t/epilogue.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=SM90
 // RUN: tilewright-opt %t/operand.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=OPERAND
 // RUN: tilewright-opt %t/turns.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=TURNS
+// RUN: tilewright-opt %t/one-warp.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=ONE
 
 //--- epilogue.mlir
 // The f16 accumulator of one warpgroup, 64x32, to rows of 16 bytes. With stmatrix:
@@ -83,6 +84,31 @@ func.func @turns(%x: !tw.ptr<f32>) {
   %i = tw.range 0 to 512 : tensor<512xi32, #a>
   %f = arith.sitofp %i : tensor<512xi32, #a> to tensor<512xf32, #a>
   %c = tw.convert_layout %f {tw.scratch_offset = 0 : i32, tw.scratch_limit = 1024 : i32} : tensor<512xf32, #a> -> tensor<512xf32, #b>
+  %j = tw.range 0 to 512 : tensor<512xi32, #b>
+  %xs = tw.splat %x : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #b>
+  %p = tw.addptr %xs, %j : tensor<512x!tw.ptr<f32>, #b>, tensor<512xi32, #b>
+  tw.store %p, %c : tensor<512x!tw.ptr<f32>, #b>, tensor<512xf32, #b>
+  func.return
+}
+}
+
+//--- one-warp.mlir
+// The threads of one warp need no barrier of the block: neither for an exchange, nor
+// where the program asks for one.
+// ONE-NOT: bar.sync
+// ONE: stmatrix
+// ONE: bar.warp.sync
+// ONE: ld.shared
+// ONE: bar.warp.sync
+// ONE-NOT: bar.sync
+#a = #tw.layout<register = [1, 2, 4, 8], lane = [16, 32, 64, 128, 256], warp = [], block = []>
+#b = #tw.layout<register = [16, 32, 64, 128], lane = [1, 2, 4, 8, 256], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @one(%x: !tw.ptr<f32>) {
+  %i = tw.range 0 to 512 : tensor<512xi32, #a>
+  %f = arith.sitofp %i : tensor<512xi32, #a> to tensor<512xf32, #a>
+  %c = tw.convert_layout %f {tw.scratch_offset = 0 : i32} : tensor<512xf32, #a> -> tensor<512xf32, #b>
+  tw.barrier
   %j = tw.range 0 to 512 : tensor<512xi32, #b>
   %xs = tw.splat %x : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #b>
   %p = tw.addptr %xs, %j : tensor<512x!tw.ptr<f32>, #b>, tensor<512xi32, #b>
