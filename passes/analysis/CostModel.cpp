@@ -68,14 +68,30 @@ WarpTraffic warpTraffic(const MemoryAccess &access, const LinearLayout &layout) 
   return traffic;
 }
 
+/// Sectors that one load of all warps touches: what several of them want comes from L1.
+static double sectorsOfLoad(const MemoryAccess &access, const LinearLayout &layout) {
+  int lastByte = vectorElements(access, layout) * access.elementBytes - 1;
+  llvm::DenseSet<uint64_t> sectors;
+  for (int warp = 0; warp < layout.inSize(InDim::Warp); ++warp)
+    for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane) {
+      uint64_t address = modelAddress(
+          access, layout, layout.apply(InDim::Lane, lane) ^ layout.apply(InDim::Warp, warp));
+      for (uint64_t sector = address / 32; sector <= (address + lastByte) / 32; ++sector)
+        sectors.insert(sector);
+    }
+  return sectors.size();
+}
+
 double accessCycles(const MemoryAccess &access, const LinearLayout &layout) {
   WarpTraffic traffic = warpTraffic(access, layout);
-  // Each line is fetched once from memory by the warps that differ; the others
-  // issue their loads too, and stores are left to one copy.
+  // Each sector is fetched once from memory by the warps that load it; all of them
+  // issue their loads, and stores are left to one copy.
   int issuing = access.isLoad() ? layout.inSize(InDim::Warp) : traffic.warps;
+  double sectors =
+      access.isLoad() ? sectorsOfLoad(access, layout) : double(traffic.warps) * traffic.sectors;
   double issue = double(traffic.instructions) * issuing *
                  std::max(cyclesPerAccessInstruction, traffic.lines * cyclesPerLine);
-  double memory = double(traffic.instructions) * traffic.warps * traffic.sectors * cyclesPerSector;
+  double memory = traffic.instructions * sectors * cyclesPerSector;
   return issue + memory;
 }
 

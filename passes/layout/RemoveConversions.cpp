@@ -14,10 +14,8 @@
 //     widening casts (TileMaterializer) are redone on what they come from.
 //  3. sinking: a conversion whose only user narrows the value (truncation)
 //     happens after it, on fewer bits.
-//  4. loading: what all users of a load want in one layout is loaded in it where
-//     that costs less, as of a short row that all warps work with, and a pointer that a
-//     loop advances for it goes along. Copies in several warps count as accesses of the
-//     cache only (CostModel.h); InsertBarriers keeps them before a later store.
+//  4. loading: what all users of a load, or of what is computed from loads, want in one
+//     layout is loaded in it where that costs less (LoadsAsUsed).
 //  5. raising: in a loop, what an elementwise op makes is converted by way of its operands
 //     where that is less work per iteration, as where all but a row come from outside.
 //  6. waiting: outside of loops, a conversion that is needed only after later loads
@@ -27,6 +25,7 @@
 
 #include "passes/Passes.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/layout/LoadsAsUsed.h"
 #include "passes/layout/LoopRaiser.h"
 
 #include "mlir/IR/Builders.h"
@@ -42,12 +41,6 @@ namespace tilewright::passes {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-Value convertBefore(Operation *op, Value value, ir::LayoutAttr layout) {
-  OpBuilder builder(op);
-  return builder.create<ir::ConvertLayoutOp>(value.getLoc(),
-                                             ir::withLayout(tileType(value), layout), value);
-}
 
 //===----------------------------------------------------------------------===//
 // 1. Loop variables
@@ -173,46 +166,6 @@ void eraseWithInputs(Operation *op, int &removed) {
       eraseWithInputs(producer, removed);
 }
 
-//===----------------------------------------------------------------------===//
-// 4. Loading
-//===----------------------------------------------------------------------===//
-
-/// Addresses per thread that a load may make its loop carry; 16 registers, a guess.
-constexpr int maxCarriedAddresses = 8;
-
-/// Where a loop carries the pointer of `load` for this load alone, and only adds to it: that
-/// sum. Else null.
-ir::AddPtrOp advanceOfPointer(ir::LoadOp load, TileMaterializer &materializer) {
-  auto pointer = llvm::dyn_cast<BlockArgument>(load.getPointer());
-  auto loop = pointer ? llvm::dyn_cast<scf::ForOp>(pointer.getOwner()->getParentOp()) : nullptr;
-  if (!loop || load->getBlock() != loop.getBody())
-    return {};
-  auto advance = loop.getTiedLoopYieldedValue(pointer)->get().getDefiningOp<ir::AddPtrOp>();
-  auto isOfLoad = [&](Operation *user) { return user == load || user == advance; };
-  if (!advance || advance.getPointer() != pointer || !advance->hasOneUse() ||
-      !llvm::all_of(pointer.getUsers(), isOfLoad))
-    return {};
-  Value step = advance.getOffset();
-  return materializer.isCheap(step) || loop.isDefinedOutsideOfLoop(step) ? advance : nullptr;
-}
-
-/// Gives the pointer that `advance` adds to another layout, before, in and after its loop.
-void retypePointer(ir::AddPtrOp advance, ir::LayoutAttr layout, TileMaterializer &materializer) {
-  auto pointer = llvm::cast<BlockArgument>(advance.getPointer());
-  auto loop = llvm::cast<scf::ForOp>(pointer.getOwner()->getParentOp());
-  OpOperand *init = loop.getTiedLoopInit(pointer);
-  OpResult result = loop.getTiedLoopResult(pointer);
-  ir::LayoutAttr old = layoutOf(pointer);
-  init->set(materializer.get(init->get(), layout));
-  advance.getOffsetMutable().set(materializer.get(advance.getOffset(), layout));
-  for (Value value : {Value(pointer), Value(advance.getResult()), Value(result)})
-    setLayout(value, layout);
-  if (!result.use_empty()) {
-    Value restored = convertBefore(loop->getNextNode(), result, old);
-    result.replaceAllUsesExcept(restored, restored.getDefiningOp());
-  }
-}
-
 class RemoveConversionsPass : public impl::RemoveConversionsBase<RemoveConversionsPass> {
 public:
   explicit RemoveConversionsPass(PassContext context) : context(std::move(context)) {}
@@ -231,7 +184,12 @@ public:
     });
     getOperation().walk([&](func::FuncOp function) { raiseInLoops(function); });
     foldConversions();
-    getOperation().walk([&](func::FuncOp function) { loadAsUsed(function); });
+    getOperation().walk([&](func::FuncOp function) {
+      LoadsAsUsed loads(function, context);
+      loads.run();
+      numRemoved += loads.numRemoved();
+      numRefused += loads.numRefused();
+    });
     moveAfterLoads();
   }
 
@@ -301,63 +259,6 @@ private:
       if (isBeforeLoad)
         convert->moveBefore(first);
     }
-  }
-
-  void loadAsUsed(func::FuncOp function) {
-    std::optional<AxisAnalysis> axes;
-    TileMaterializer materializer;
-    llvm::SmallVector<ir::LoadOp> loads;
-    function.walk([&](ir::LoadOp load) { loads.push_back(load); });
-    for (ir::LoadOp load : loads) {
-      ir::LayoutAttr layout = layoutOfUsers(load.getResult());
-      if (!layout)
-        continue;
-      // Known of the operands as they are: copies of them are not analysed.
-      if (!axes)
-        axes.emplace(function);
-      MemoryAccess access = *analyzeAccess(load, *axes, context.target);
-      if (!shouldLoad(load, layout, access, materializer)) {
-        ++numRefused;
-        continue;
-      }
-      if (ir::AddPtrOp advance = advanceOfPointer(load, materializer))
-        retypePointer(advance, layout, materializer);
-      for (OpOperand &operand : load->getOpOperands())
-        if (isTile(operand.get()))
-          operand.set(materializer.get(operand.get(), layout));
-      setLayout(load.getResult(), layout);
-      setVectorWidth(access, ir::getLinearLayout(tileType(load.getResult())));
-      for (Operation *convert : llvm::make_early_inc_range(load->getUsers())) {
-        convert->getResult(0).replaceAllUsesWith(load.getResult());
-        convert->erase();
-        ++numRemoved;
-      }
-      context.remark(load, {"load-layout", true, {}, {}, "loaded as its users hold it"});
-    }
-  }
-
-  static bool shouldLoad(ir::LoadOp load, ir::LayoutAttr layout, const MemoryAccess &access,
-                         TileMaterializer &materializer) {
-    // Loops of products have no registers to spare (the gradients of attention would
-    // spill), and their operands go through shared memory in any case.
-    auto loop = load->getParentOfType<LoopLikeOpInterface>();
-    bool isBesideProduct =
-        loop && loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (isBesideProduct || load.getIsVolatile() ||
-        !llvm::all_of(load->getOperands(), [&](Value operand) {
-          return materializer.isCheap(operand) ||
-                 (operand == load.getPointer() && advanceOfPointer(load, materializer));
-        }))
-      return false;
-    RankedTensorType type = tileType(load.getResult());
-    LinearLayout from = ir::getLinearLayout(type), to = layout.toLinear(type.getShape());
-    // Each access has an address of its own, two registers that the loop carries.
-    if (advanceOfPointer(load, materializer) &&
-        warpTraffic(access, to).instructions > maxCarriedAddresses)
-      return false;
-    return accessCycles(access, to) <
-           accessCycles(access, from) +
-               conversionCycles(from, to, ir::elementBits(type.getElementType()));
   }
 
   void foldConversions() {

@@ -123,6 +123,12 @@ Value TileMaterializer::convert(Value value, ir::LayoutAttr layout) {
                                              ir::withLayout(tileType(value), layout), value);
 }
 
+Value convertBefore(Operation *op, Value value, ir::LayoutAttr layout) {
+  OpBuilder builder(op);
+  return builder.create<ir::ConvertLayoutOp>(value.getLoc(),
+                                             ir::withLayout(tileType(value), layout), value);
+}
+
 void eraseDead(Operation *root) {
   llvm::SmallVector<Operation *> ops;
   root->walk([&](Operation *op) { ops.push_back(op); });

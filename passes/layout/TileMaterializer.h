@@ -48,6 +48,9 @@ private:
   mlir::Value convert(mlir::Value value, ir::LayoutAttr layout);
 };
 
+/// `value` converted to `layout` before `op`.
+mlir::Value convertBefore(mlir::Operation *op, mlir::Value value, ir::LayoutAttr layout);
+
 /// Erases pure ops without users, last first.
 void eraseDead(mlir::Operation *root);
 

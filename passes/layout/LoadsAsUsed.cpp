@@ -1,0 +1,278 @@
+//===- LoadsAsUsed.cpp - Loading tiles as their users hold them -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Examples: a short row that all warps work with; a row that is loaded once per warp,
+// scaled, and then spread over the rows of a tile. A pointer that a loop advances for such
+// a load goes along. Copies in several warps count as accesses of the cache only
+// (CostModel.h); InsertBarriers keeps them before a later store.
+//
+// How:
+//  1. From users to operands: the layout that all users of a load or of an elementwise op
+//     want, by conversions or because they could take it themselves. From operands to
+//     users: ops drop out that have an operand which cannot follow. Until nothing changes.
+//  2. What hangs together is one slice: it takes its layout as a whole or stays.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/layout/LoadsAsUsed.h"
+
+#include "ir/layout/LayoutTransforms.h"
+#include "passes/analysis/LayoutRules.h"
+
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+using ir::LayoutAttr;
+
+namespace {
+
+/// Addresses per thread that a load may make its loop carry; 16 registers, a guess.
+constexpr int maxCarriedAddresses = 8;
+
+/// Where a loop carries the pointer of `load` for this load alone, and only adds to it: that
+/// sum. Else null.
+ir::AddPtrOp advanceOfPointer(ir::LoadOp load, TileMaterializer &materializer) {
+  auto pointer = llvm::dyn_cast<BlockArgument>(load.getPointer());
+  auto loop = pointer ? llvm::dyn_cast<scf::ForOp>(pointer.getOwner()->getParentOp()) : nullptr;
+  if (!loop || load->getBlock() != loop.getBody())
+    return {};
+  auto advance = loop.getTiedLoopYieldedValue(pointer)->get().getDefiningOp<ir::AddPtrOp>();
+  auto isOfLoad = [&](Operation *user) { return user == load || user == advance; };
+  if (!advance || advance.getPointer() != pointer || !advance->hasOneUse() ||
+      !llvm::all_of(pointer.getUsers(), isOfLoad))
+    return {};
+  Value step = advance.getOffset();
+  return materializer.isCheap(step) || loop.isDefinedOutsideOfLoop(step) ? advance : nullptr;
+}
+
+/// Gives the pointer that `advance` adds to another layout, before, in and after its loop.
+void retypePointer(ir::AddPtrOp advance, ir::LayoutAttr layout, TileMaterializer &materializer) {
+  auto pointer = llvm::cast<BlockArgument>(advance.getPointer());
+  auto loop = llvm::cast<scf::ForOp>(pointer.getOwner()->getParentOp());
+  OpOperand *init = loop.getTiedLoopInit(pointer);
+  OpResult result = loop.getTiedLoopResult(pointer);
+  ir::LayoutAttr old = layoutOf(pointer);
+  init->set(materializer.get(init->get(), layout));
+  advance.getOffsetMutable().set(materializer.get(advance.getOffset(), layout));
+  for (Value value : {Value(pointer), Value(advance.getResult()), Value(result)})
+    setLayout(value, layout);
+  if (!result.use_empty()) {
+    Value restored = convertBefore(loop->getNextNode(), result, old);
+    result.replaceAllUsesExcept(restored, restored.getDefiningOp());
+  }
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Legality
+//===----------------------------------------------------------------------===//
+
+bool LoadsAsUsed::canRetypeLoad(ir::LoadOp load) {
+  if (!isTile(load.getResult()) || load.getIsVolatile())
+    return false;
+  // Loops of products have no registers to spare (the gradients of attention would
+  // spill), and their operands go through shared memory in any case.
+  auto loop = load->getParentOfType<LoopLikeOpInterface>();
+  if (loop && loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    return false;
+  return llvm::all_of(load->getOperands(), [&](Value operand) {
+    return materializer.isCheap(operand) ||
+           (operand == load.getPointer() && advanceOfPointer(load, materializer));
+  });
+}
+
+bool LoadsAsUsed::canRetype(Operation *op) {
+  if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
+    return canRetypeLoad(load);
+  return ir::isElementwise(op) && layoutRule(op) == LayoutRule::Same && isMemoryEffectFree(op) &&
+         recomputeInstructions(op) && !materializer.isCheap(op->getResult(0));
+}
+
+/// The layout in which all users of `value` want it, null where they differ or one
+/// takes it as it is.
+LayoutAttr LoadsAsUsed::wantedByUsers(Value value) const {
+  LayoutAttr layout;
+  for (Operation *user : value.getUsers()) {
+    auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user);
+    LayoutAttr own = convert ? layoutOf(convert.getResult()) : wanted.lookup(user);
+    if (!own || llvm::isa<ir::LoadOp>(user) || (layout && layout != own))
+      return {};
+    layout = own;
+  }
+  return layout;
+}
+
+/// Whether all operands of a computation can be had in the layout that it should take.
+bool LoadsAsUsed::hasOperandsFor(Operation *op) {
+  if (llvm::isa<ir::LoadOp>(op))
+    return true;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    if (!isTile(operand) || materializer.isCheap(operand))
+      return true;
+    Operation *producer = operand.getDefiningOp();
+    return producer && wanted.lookup(producer) == wanted.lookup(op);
+  });
+}
+
+void LoadsAsUsed::findWanted() {
+  llvm::SmallVector<Operation *> ops;
+  function.walk([&](Operation *op) {
+    if (canRetype(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : llvm::reverse(ops))
+    if (LayoutAttr layout = wantedByUsers(op->getResult(0)))
+      wanted[op] = layout;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Operation *op : ops) {
+      bool stays = wanted.contains(op) && hasOperandsFor(op) &&
+                   wantedByUsers(op->getResult(0)) == wanted.lookup(op);
+      if (!stays)
+        changed |= wanted.erase(op);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Profitability
+//===----------------------------------------------------------------------===//
+
+static double computationCycles(Operation *op, const LinearLayout &layout) {
+  double registers = removeZeroRegisters(layout).inSize(InDim::Register);
+  return *recomputeInstructions(op) * registers * layout.inSize(InDim::Warp) /
+         warpInstructionsPerCycle;
+}
+
+/// Cycles by which the accesses get shorter; less than none where a load may not take the layout.
+double LoadsAsUsed::savedByLoads(const Slice &slice) {
+  double saved = 0;
+  for (ir::LoadOp load : slice.loads) {
+    MemoryAccess access = *analyzeAccess(load, *axes, context.target);
+    RankedTensorType type = tileType(load.getResult());
+    LinearLayout to = slice.layout.toLinear(type.getShape());
+    // Each access has an address of its own, two registers that the loop carries.
+    if (advanceOfPointer(load, materializer) &&
+        warpTraffic(access, to).instructions > maxCarriedAddresses)
+      return -std::numeric_limits<double>::infinity();
+    saved += accessCycles(access, ir::getLinearLayout(type)) - accessCycles(access, to);
+  }
+  return saved;
+}
+
+bool LoadsAsUsed::shouldRetype(const Slice &slice) {
+  double saved = savedByLoads(slice);
+  auto addConversions = [&](Value value) {
+    RankedTensorType type = tileType(value);
+    if (llvm::any_of(value.getUsers(),
+                     [](Operation *user) { return llvm::isa<ir::ConvertLayoutOp>(user); }))
+      saved += conversionCycles(ir::getLinearLayout(type), slice.layout.toLinear(type.getShape()),
+                                ir::elementBits(type.getElementType()));
+  };
+  for (ir::LoadOp load : slice.loads)
+    addConversions(load.getResult());
+  for (Operation *op : slice.computations) {
+    RankedTensorType type = tileType(op->getResult(0));
+    addConversions(op->getResult(0));
+    saved += computationCycles(op, ir::getLinearLayout(type)) -
+             computationCycles(op, slice.layout.toLinear(type.getShape()));
+  }
+  return saved > 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Rewrite
+//===----------------------------------------------------------------------===//
+
+/// What hangs together with `load` and has not been seen.
+LoadsAsUsed::Slice LoadsAsUsed::sliceFrom(ir::LoadOp load,
+                                          llvm::DenseSet<Operation *> &seen) const {
+  Slice slice{wanted.lookup(load), {}, {}};
+  llvm::SmallVector<Operation *> waiting;
+  auto reach = [&](Operation *op) {
+    if (op && wanted.contains(op) && seen.insert(op).second)
+      waiting.push_back(op);
+  };
+  reach(load);
+  while (!waiting.empty()) {
+    Operation *op = waiting.pop_back_val();
+    llvm::for_each(op->getUsers(), reach);
+    if (auto other = llvm::dyn_cast<ir::LoadOp>(op)) {
+      slice.loads.push_back(other);
+      continue;
+    }
+    slice.computations.push_back(op);
+    for (Value operand : op->getOperands())
+      reach(operand.getDefiningOp());
+  }
+  return slice;
+}
+
+void LoadsAsUsed::retypeLoad(ir::LoadOp load, LayoutAttr layout) {
+  MemoryAccess access = *analyzeAccess(load, *axes, context.target);
+  if (ir::AddPtrOp advance = advanceOfPointer(load, materializer))
+    retypePointer(advance, layout, materializer);
+  for (OpOperand &operand : load->getOpOperands())
+    if (isTile(operand.get()))
+      operand.set(materializer.get(operand.get(), layout));
+  setLayout(load.getResult(), layout);
+  setVectorWidth(access, ir::getLinearLayout(tileType(load.getResult())));
+  context.remark(load, {"load-layout", true, {}, {}, "loaded as its users hold it"});
+}
+
+void LoadsAsUsed::retype(const Slice &slice) {
+  auto dropConversions = [&](Value value) {
+    for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
+      if (llvm::isa<ir::ConvertLayoutOp>(user)) {
+        user->getResult(0).replaceAllUsesWith(value);
+        user->erase();
+        ++removed;
+      }
+  };
+  for (ir::LoadOp load : slice.loads) {
+    retypeLoad(load, slice.layout);
+    dropConversions(load.getResult());
+  }
+  for (Operation *op : slice.computations) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (isTile(operand.get()) && materializer.isCheap(operand.get()))
+        operand.set(materializer.get(operand.get(), slice.layout));
+    setLayout(op->getResult(0), slice.layout);
+    dropConversions(op->getResult(0));
+  }
+}
+
+void LoadsAsUsed::run() {
+  findWanted();
+  llvm::SmallVector<ir::LoadOp> loads;
+  function.walk([&](ir::LoadOp load) {
+    if (wanted.contains(load))
+      loads.push_back(load);
+  });
+  if (loads.empty())
+    return;
+  // Known of the operands as they are: copies of them are not analysed.
+  axes.emplace(function);
+  llvm::DenseSet<Operation *> seen;
+  for (ir::LoadOp load : loads) {
+    if (seen.contains(load))
+      continue;
+    Slice slice = sliceFrom(load, seen);
+    if (shouldRetype(slice))
+      retype(slice);
+    else
+      refused += static_cast<int>(slice.loads.size());
+  }
+}
+
+} // namespace tilewright::passes
