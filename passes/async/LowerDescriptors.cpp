@@ -22,7 +22,8 @@
 //  3. Stores are started at once and waited for at the end of the block, or
 //     earlier if their buffers get too large. In a loop they are waited for when
 //     the next one needs the buffer, and after the loop: a persistent kernel goes
-//     on with its next tile meanwhile.
+//     on with its next tile meanwhile. Not so in a loop of one stage, whose rounds
+//     do not overlap: its user wants the memory of those buffers for other things.
 //
 // TMA is another proxy than loads and stores of threads. In shared memory a fence
 // stands before every copy. In global memory fences and waits are needed only
@@ -302,7 +303,7 @@ private:
       if (!store)
         continue;
       ir::BufferType type = ir::tmaBuffer(tileType(store.getValue()));
-      auto loop = outermostLoop(store);
+      auto loop = outermostOverlappingLoop(store);
       if (loop && !order.mayAccessStored(store.getDescriptor())) {
         storeInLoop(store, type, loop);
         ++numStores;
@@ -327,11 +328,17 @@ private:
       waitForStores(pending, block.getTerminator());
   }
 
-  static Operation *outermostLoop(Operation *op) {
+  /// The outermost loop such that what its rounds and those of the loops inside it start may
+  /// go on in the next one; null for none.
+  static Operation *outermostOverlappingLoop(Operation *op) {
     Operation *loop = nullptr;
-    for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
-      if (llvm::isa<scf::ForOp>(parent))
-        loop = parent;
+    for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp()) {
+      if (!llvm::isa<scf::ForOp>(parent))
+        continue;
+      if (ir::stagesOf(parent) < 2)
+        break;
+      loop = parent;
+    }
     return loop;
   }
 
@@ -384,8 +391,9 @@ private:
     OpBuilder builder(before);
     Location loc = buffers.back().getLoc();
     builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/false, buffers);
-    // At the end of the kernel no thread writes the buffers any more.
-    if (!llvm::isa<func::ReturnOp>(before))
+    // At the end of the kernel no thread writes the buffers any more. After a loop with a
+    // ring there is a barrier already.
+    if (!llvm::isa<func::ReturnOp, ir::BarrierOp>(before))
       builder.create<ir::BarrierOp>(loc);
     buffers.clear();
   }

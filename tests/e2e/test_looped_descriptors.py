@@ -182,3 +182,50 @@ def test_flattened_loop_copies_ahead_through_new_maps():
                  np.zeros((5, 48, 32), np.float16), 5, 48, 32, 48, 64, 32, 32, True)  # fmt: skip
     compiled = assemble_for(multiply_batches, "sm_90a", arguments, {"num_warps": 4, "num_stages": 3})
     assert any("pipeline: applied" in remark and "TMA" in remark for remark in compiled.remarks), compiled.remarks
+
+
+@tilewright.jit
+def multiply_and_copy(
+    a_ptr, b_ptr, copy_ptr, c_ptr, TILES, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr
+):
+    """Persistent: stores in the loop over tiles and in the one inside."""
+    a = tl.make_tensor_descriptor(a_ptr, [TILES * BM, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [K, BN], [BN, 1], [BK, BN])
+    copy = tl.make_tensor_descriptor(copy_ptr, [TILES * BM, K], [K, 1], [BM, BK])
+    c = tl.make_tensor_descriptor(c_ptr, [TILES * BM, BN], [BN, 1], [BM, BN])
+    for tile in tl.range(tl.program_id(0), TILES, tl.num_programs(0), num_stages=STAGES):
+        total = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            rows = a.load([tile * BM, k])
+            copy.store([tile * BM, k], rows)
+            total = tl.dot(rows, b.load([k, 0]), total)
+        c.store([tile * BM, 0], total)
+
+
+def multiply_and_copy_arguments(tiles, k):
+    a, b = exact_values("float16", (tiles * 64, k)), exact_values("float16", (k, 128), 1)
+    return a, b, np.zeros_like(a), np.zeros((tiles * 64, 128), np.float32), tiles, k, 64, 128, 32
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize("tiles,k", [(1, 32), (5, 96)])
+def test_stores_of_rounds_that_do_not_overlap(device, tiles, k, warps, stages):
+    a, b, *rest = multiply_and_copy_arguments(tiles, k)
+    copy, c = map(device.array, rest[:2])
+    device.run(
+        multiply_and_copy, (2,), device.array(a), device.array(b), copy, c, *rest[2:], stages, num_warps=warps, num_stages=3
+    )
+    np.testing.assert_array_equal(device.numpy(copy), a)
+    np.testing.assert_array_equal(device.numpy(c), a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_rounds_that_do_not_overlap_share_memory():
+    """The tile that is stored last lies where the operands of the products were."""
+    shared = [
+        assemble_for(
+            multiply_and_copy, "sm_90a", (*multiply_and_copy_arguments(5, 96), stages), {"num_warps": 4, "num_stages": 3}
+        ).metadata.shared
+        for stages in (1, 3)
+    ]
+    assert shared[1] - shared[0] >= 64 * 128 * 4, shared

@@ -183,3 +183,40 @@ func.func @units(%d: !tw.descriptor<1x64x1x32xf16>, %i: i32) {
   func.return
 }
 }
+
+// -----
+
+// Rounds of a loop of one stage do not overlap: what one stores is waited for at its end, and
+// its buffer is free for the next round. The loop inside has one for its own rounds, and the
+// barrier after it serves the wait.
+// CHECK-LABEL: @oneStage
+// CHECK-NOT: tw.alloc_shared
+// CHECK: scf.for
+// CHECK: [[A:%.*]] = tw.alloc_shared : <32xf32
+// CHECK: scf.for
+// CHECK: tw.tma_store %arg0[{{.*}}], [[A]]
+// CHECK: }
+// CHECK-NEXT: tw.tma_store_wait 0 [[A]]
+// CHECK-NEXT: tw.barrier
+// CHECK-NEXT: [[B:%.*]] = tw.alloc_shared %{{.*}} <32xf32
+// CHECK: tw.tma_store %arg0[{{.*}}], [[B]]
+// CHECK-NEXT: tw.tma_store_wait 0 [[B]]
+// CHECK-NEXT: tw.barrier
+// CHECK-NEXT: } {tw.loop_stages = 1
+// CHECK-NEXT: return
+#v = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @oneStage(%x: !tw.descriptor<32xf32>, %n: i32) {
+  %i0 = arith.constant 0 : i32
+  %i1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.0> : tensor<32xf32, #v>
+  scf.for %i = %i0 to %n step %i1 : i32 {
+    scf.for %j = %i0 to %n step %i1 : i32 {
+      tw.descriptor_store %x[%j], %zero : !tw.descriptor<32xf32>, tensor<32xf32, #v>
+    }
+    tw.barrier
+    tw.descriptor_store %x[%i], %zero : !tw.descriptor<32xf32>, tensor<32xf32, #v>
+  } {tw.loop_stages = 1 : i32}
+  func.return
+}
+}
