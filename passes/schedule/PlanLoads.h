@@ -15,8 +15,8 @@ namespace tilewright::passes {
 /// The loads that happen ahead of their use, and by how many iterations.
 struct ChosenLoads {
   int distance = 0;
-  /// Of each ring, before a product in flight asks for more: one more than iterations ahead, or
-  /// as many, where a slot is filled again in the iteration that has used it.
+  /// Slots of each ring, before a product in flight asks for more: one more than iterations
+  /// ahead, or as many, where a slot is filled again in the iteration that has used it.
   int slots = 0;
   /// Into rings, in the order in which these are made.
   llvm::SmallVector<const LoadFacts *> rings;

@@ -100,6 +100,14 @@ static Operation *lastReader(const LoopFacts &facts, const ChosenLoads &loads) {
   return last;
 }
 
+/// The ops of the iteration that uses what has been loaded, as far as `last`.
+static void placeUpTo(ScheduleDraft &draft, Operation *last) {
+  draft.placeIf([&](const OpenStep &entry) {
+    Operation *op = entry.step.op;
+    return op && entry.step.stage == draft.schedule.distance && !last->isBeforeInBlock(op);
+  });
+}
+
 static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resources,
                               const ChosenLoads &loads) {
   ScheduleDraft draft(facts, resources, loads,
@@ -146,21 +154,14 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   if (facts.hasWgmma) {
     Operation *first = *facts.body()->getOps<ir::WgmmaOp>().begin();
     numStarted = schedule.isInFlight(first);
-    draft.placeIf([&](const OpenStep &entry) {
-      Operation *op = entry.step.op;
-      return op && entry.step.stage == distance && !first->isBeforeInBlock(op);
-    });
+    placeUpTo(draft, first);
   }
   if (needsSecondBarrier) {
     draft.place({Action::WaitProducts, distance, nullptr, -1, numStarted});
     draft.place({Action::Barrier, distance});
   }
   if (fillsUsedSlot) {
-    Operation *last = lastReader(facts, loads);
-    draft.placeIf([&](const OpenStep &entry) {
-      Operation *op = entry.step.op;
-      return op && entry.step.stage == distance && !last->isBeforeInBlock(op);
-    });
+    placeUpTo(draft, lastReader(facts, loads));
     draft.place({Action::Barrier, distance});
   }
   draft.place({Action::Fill, 0, nullptr, 0});
