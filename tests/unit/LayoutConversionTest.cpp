@@ -125,6 +125,13 @@ TEST(LayoutConversion, OneWarpTakesFewSelects) {
   turned.columns(InDim::Register) = {2};
   turned.columns(InDim::Lane) = {1, 4, 8, 16, 32};
   EXPECT_EQ(convertAndCheck(two, turned, 32).kind, ConversionKind::Shuffle);
+  // A recurrence waits for this one: eight values, one in each lane, go to all lanes.
+  LinearLayout spread({3}), everywhere({3});
+  spread.columns(InDim::Lane) = {1, 2, 4, 0, 0};
+  everywhere.columns(InDim::Register) = {1, 2, 4};
+  everywhere.columns(InDim::Lane) = {0, 0, 0, 0, 0};
+  EXPECT_EQ(planShuffle(spread, everywhere, 32)->numSelects(32), 24);
+  EXPECT_EQ(convertAndCheck(spread, everywhere, 32).kind, ConversionKind::Shuffle);
 }
 
 TEST(LayoutConversion, RandomLayoutsWithCopies) {
