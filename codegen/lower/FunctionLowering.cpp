@@ -349,12 +349,14 @@ void FunctionLowering::noteSharedTile(const std::string &how, int least, int ext
                   how});
 }
 
+void FunctionLowering::barrierOfBlock() { builder.create<NVVM::Barrier0Op>(loc); }
+
 void FunctionLowering::barrier() {
   // The threads of one warp need no barrier of the block, which they would wait for.
   if (numWarps == 1)
     builder.create<NVVM::SyncWarpOp>(loc, constantI32(-1));
   else
-    builder.create<NVVM::Barrier0Op>(loc);
+    barrierOfBlock();
 }
 
 void FunctionLowering::barrierOfBlocks() {

@@ -21,7 +21,12 @@ static LogicalResult lowerBarrier(Operation *op, FunctionLowering &lowering) {
   if (lowering.numBlocks > 1 && llvm::cast<ir::BarrierOp>(op).getAllBlocks())
     lowering.barrierOfBlocks();
   else
-    lowering.barrier();
+    // The assembler moves no read of shared memory across a barrier of the block, but one warp's
+    // across its sync: operands of products by fma would be spilled.
+    if (!op->getBlock()->getOps<ir::SharedDotOp>().empty())
+      lowering.barrierOfBlock();
+    else
+      lowering.barrier();
   return success();
 }
 

@@ -141,6 +141,8 @@ public:
   void noteSharedTile(const std::string &how, int least, int extra);
   /// All threads of the block wait for each other, or all of the program.
   void barrier();
+  /// The same by the instruction that all threads of a block take, even where they are one warp.
+  void barrierOfBlock();
   void barrierOfBlocks();
   /// Where `address` (ptr addrspace 3) of this block lies in the window of shared
   /// memory of the cluster (i32), for the block of this rank.
