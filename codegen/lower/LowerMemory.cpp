@@ -10,7 +10,8 @@
 // is a native LLVM one, so that LLVM folds its address and schedules it; all
 // others are inline PTX under a predicate, since a branch around each access
 // would serialise them. Masked-off elements keep the initial value of the
-// register, which is `other` or zero.
+// register, which is `other` or zero. A load with more masks than there are
+// predicates is there twice, behind one branch: without masks, and with them.
 //
 // Every thread loads what it holds. Where several threads hold copies, one
 // stores: equal values to one address are harmless but cost bandwidth.
@@ -20,6 +21,10 @@
 #include "codegen/lower/MemoryInternal.h"
 
 #include "ir/layout/LayoutMemory.h"
+#include "ir/support/Hardware.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -208,17 +213,21 @@ llvm::SmallVector<Value> emitPlainLoad(FunctionLowering &lowering, Value address
   return words;
 }
 
+static llvm::SmallVector<Value> loadWords(FunctionLowering &lowering, Value address, Value mask,
+                                          llvm::ArrayRef<Value> initial, const WordFormat &format,
+                                          const AccessModifiers &modifiers, bool isVolatile) {
+  if (isAlways(mask) && modifiers.isPlain)
+    return emitPlainLoad(lowering, address, format);
+  return emitPredicatedLoad(lowering, address, isAlways(mask) ? Value() : mask, format,
+                            packWords(lowering, format, initial), modifiers, isVolatile);
+}
+
 llvm::SmallVector<Value> loadElements(FunctionLowering &lowering, Value address, Value mask,
                                       llvm::ArrayRef<Value> initial, const WordFormat &format,
                                       const AccessModifiers &modifiers, bool isVolatile) {
-  Type registerType = initial.front().getType();
-  llvm::SmallVector<Value> words;
-  if (isAlways(mask) && modifiers.isPlain)
-    words = emitPlainLoad(lowering, address, format);
-  else
-    words = emitPredicatedLoad(lowering, address, isAlways(mask) ? Value() : mask, format,
-                               packWords(lowering, format, initial), modifiers, isVolatile);
-  return unpackWords(lowering, format, words, registerType);
+  return unpackWords(lowering, format,
+                     loadWords(lowering, address, mask, initial, format, modifiers, isVolatile),
+                     initial.front().getType());
 }
 
 llvm::SmallVector<Value> emitClusterLoad(FunctionLowering &lowering, Value address,
@@ -239,6 +248,39 @@ llvm::SmallVector<Value> emitClusterLoad(FunctionLowering &lowering, Value addre
   return words;
 }
 
+/// Masked loads that the assembler issues in a row, by how it does with two for each predicate
+/// register: ten of 16 loads behind 8 masks, and each of 16 behind 16 by itself (ptxas 13.0).
+static constexpr size_t maxMasksInARow = 2 * hardware::predicateRegisters;
+/// Registers that are loaded in a row at most: half of a thread's.
+static constexpr unsigned maxWordsInARow = 128;
+
+/// The words of a load without masks where all of this thread's hold, as in every block but the
+/// last of an array; else with them. With too few predicates for all masked loads in a row, the
+/// assembler puts each where its elements are used: memory is waited for as many times.
+static llvm::SmallVector<Value>
+loadWholeOrMasked(FunctionLowering &lowering, llvm::ArrayRef<Value> distinctMasks,
+                  llvm::function_ref<llvm::SmallVector<Value>(bool isMasked)> loadAll) {
+  OpBuilder &builder = lowering.builder;
+  Value isWhole;
+  for (Value mask : distinctMasks)
+    isWhole = conjunction(lowering, isWhole, mask);
+  Block *before = builder.getInsertionBlock();
+  Block *after = before->splitBlock(builder.getInsertionPoint());
+  Block *whole = builder.createBlock(after), *masked = builder.createBlock(after);
+  builder.setInsertionPointToEnd(before);
+  builder.create<LLVM::CondBrOp>(lowering.loc, isWhole, whole, masked);
+  for (Block *block : {whole, masked}) {
+    builder.setInsertionPointToStart(block);
+    llvm::SmallVector<Value> words = loadAll(/*isMasked=*/block == masked);
+    builder.create<LLVM::BrOp>(lowering.loc, words, after);
+    if (block == masked)
+      for (Value word : words)
+        after->addArgument(word.getType(), lowering.loc);
+  }
+  builder.setInsertionPointToStart(after);
+  return llvm::to_vector_of<Value>(after->getArguments());
+}
+
 static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   auto load = llvm::cast<ir::LoadOp>(op);
   Type elementType = getElementTypeOrSelf(load.getType());
@@ -250,19 +292,43 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   const Registers &pointers = lowering.get(load.getPointer());
   const Registers *masks = load.getMask() ? &lowering.get(load.getMask()) : nullptr;
   const Registers *others = load.getOther() ? &lowering.get(load.getOther()) : nullptr;
+  WordFormat format(ir::elementBits(elementType), static_cast<int>(plan.accesses.front().size()));
 
-  Registers results(pointers.size());
-  for (const AccessRegisters &access : plan.accesses) {
-    WordFormat format(ir::elementBits(elementType), static_cast<int>(access.size()));
+  auto wordsOf = [&](const AccessRegisters &access, bool isMasked) {
     llvm::SmallVector<Value> initial;
     for (int index : access)
       initial.push_back(others ? (*others)[index] : lowering.zero(registerType));
     // The mask is equal within a vector, by what vector_elements promises.
-    llvm::SmallVector<Value> elements =
-        loadElements(lowering, pointers[access.front()], masks ? (*masks)[access.front()] : Value(),
-                     initial, format, modifiers, load.getIsVolatile());
-    for (auto [index, element] : llvm::zip(access, elements))
+    return loadWords(lowering, pointers[access.front()],
+                     isMasked ? (*masks)[access.front()] : Value(), initial, format, modifiers,
+                     load.getIsVolatile());
+  };
+  Registers results(pointers.size());
+  auto unpack = [&](const AccessRegisters &access, llvm::ArrayRef<Value> words) {
+    for (auto [index, element] :
+         llvm::zip(access, unpackWords(lowering, format, words, registerType)))
       results[index] = element;
+  };
+  llvm::SetVector<Value> distinctMasks;
+  for (const AccessRegisters &access : plan.accesses)
+    if (masks && !isAlways((*masks)[access.front()]))
+      distinctMasks.insert((*masks)[access.front()]);
+  unsigned numWords =
+      plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
+  if (distinctMasks.size() > maxMasksInARow && numWords <= maxWordsInARow &&
+      !load.getIsVolatile()) {
+    llvm::SmallVector<Value> words =
+        loadWholeOrMasked(lowering, distinctMasks.getArrayRef(), [&](bool isMasked) {
+          llvm::SmallVector<Value> all;
+          for (const AccessRegisters &access : plan.accesses)
+            llvm::append_range(all, wordsOf(access, isMasked));
+          return all;
+        });
+    for (auto [index, access] : llvm::enumerate(plan.accesses))
+      unpack(access, llvm::ArrayRef(words).slice(index * format.numWords, format.numWords));
+  } else {
+    for (const AccessRegisters &access : plan.accesses)
+      unpack(access, wordsOf(access, /*isMasked=*/masks != nullptr));
   }
   for (size_t index = 0; index < results.size(); ++index)
     results[index] = results[plan.copyOf[index]];

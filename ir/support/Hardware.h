@@ -21,6 +21,8 @@ constexpr int64_t tensorMapBytes = 128, tensorMapAlignment = 64;
 constexpr int64_t mbarrierBytes = 8;
 /// Warps that issue wgmma together.
 constexpr int64_t warpgroupWarps = 4;
+/// Predicates of a thread that an instruction can name, besides the one that is always true.
+constexpr int64_t predicateRegisters = 7;
 /// The smallest and the largest copy of cp.async.
 constexpr int minCopyBytes = 4, maxCopyBytes = 16;
 /// The widest access of one thread to shared memory.

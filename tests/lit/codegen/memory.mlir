@@ -1,6 +1,8 @@
 // Vector widths, predicates, modifiers and ownership of loads and stores.
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/wide.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=WIDE
+// RUN: tilewright-opt %t/many.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=MANY
+// RUN: sed -e 's/, 1024\]/]/' -e 's/2048/1024/g' %t/many.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=FEW
 // RUN: tilewright-opt %t/half.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=HALF
 // RUN: tilewright-opt %t/unproven.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=UNPROVEN
 // RUN: tilewright-opt %t/modifiers.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=MOD
@@ -22,6 +24,32 @@ func.func @wide(%x: !tw.ptr<f32>) {
   %a = tw.load %p {tw.vector_elements = 4 : i32} : tensor<256x!tw.ptr<f32>, #b> -> tensor<256xf32, #b>
   %z = arith.addf %a, %a : tensor<256xf32, #b>
   tw.store %p, %z {tw.vector_elements = 4 : i32} : tensor<256x!tw.ptr<f32>, #b>, tensor<256xf32, #b>
+  func.return
+}
+}
+
+//--- many.mlir
+// With more masks than the assembler issues in a row all are loaded behind one branch: without
+// masks, and with them.
+// MANY: bra
+// MANY-COUNT-16: {{^}}{{[[:space:]]}}ld.global.v4
+// MANY: bra
+// MANY-COUNT-16: @%p{{[0-9]+}} ld.global.v4
+// MANY-NOT: ld.global
+// FEW-NOT: bra
+// FEW-COUNT-8: @%p{{[0-9]+}} ld.global.v4
+// FEW-NOT: bra
+#many = #tw.layout<register = [1, 2, 128, 256, 512, 1024], lane = [4, 8, 16, 32, 64], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @many(%x: !tw.ptr<f32>, %n: i32) {
+  %r = tw.range 0 to 2048 : tensor<2048xi32, #many>
+  %ns = tw.splat %n : i32 -> tensor<2048xi32, #many>
+  %m = arith.cmpi slt, %r, %ns : tensor<2048xi32, #many>
+  %xs = tw.splat %x : !tw.ptr<f32> -> tensor<2048x!tw.ptr<f32>, #many>
+  %p = tw.addptr %xs, %r : tensor<2048x!tw.ptr<f32>, #many>, tensor<2048xi32, #many>
+  %a = tw.load %p mask %m : tensor<2048xi1, #many> {tw.vector_elements = 4 : i32} : tensor<2048x!tw.ptr<f32>, #many> -> tensor<2048xf32, #many>
+  %z = arith.addf %a, %a : tensor<2048xf32, #many>
+  tw.store %p, %z {tw.vector_elements = 4 : i32} : tensor<2048x!tw.ptr<f32>, #many>, tensor<2048xf32, #many>
   func.return
 }
 }
