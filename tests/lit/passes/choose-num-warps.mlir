@@ -151,3 +151,24 @@ module {
     return %0 : f32
   }
 }
+
+// -----
+// A product: four warps, however large its operands are.
+// CHECK: tw.num_warps = 4
+module {
+  func.func @product(%p: tensor<64x128x!tw.ptr<f16>>, %b: tensor<128x32xf16>, %c: tensor<64x32xf32>) -> tensor<64x32xf32> {
+    %a = tw.load %p : tensor<64x128x!tw.ptr<f16>> -> tensor<64x128xf16>
+    %0 = tw.dot %a, %b, %c : tensor<64x128xf16>, tensor<128x32xf16>, tensor<64x32xf32>
+    return %0 : tensor<64x32xf32>
+  }
+}
+
+// -----
+// 256 registers of each thread for the result would be too many.
+// CHECK: tw.num_warps = 8
+module {
+  func.func @large_product(%a: tensor<128x64xf16>, %b: tensor<64x256xf16>, %c: tensor<128x256xf32>) -> tensor<128x256xf32> {
+    %0 = tw.dot %a, %b, %c : tensor<128x64xf16>, tensor<64x256xf16>, tensor<128x256xf32>
+    return %0 : tensor<128x256xf32>
+  }
+}
