@@ -92,8 +92,10 @@
 // This pass places the barriers and fences of rings, and marks the rings (ir/dialect/
 // Rings.h); InsertBarriers leaves what is marked alone.
 //
-// An address that another load of the loop brings is computed for the copy, d iterations
-// ahead, with that load repeated: the loop waits for it, and not for the tile as well.
+// An address that another load of the loop brings, as in paged attention, is computed for
+// the copy, d iterations ahead. That load happens one iteration earlier still, so that the
+// copies wait for nothing; a chain of loads is waited for from the second one on. Scalars
+// that the products depend on otherwise are loaded ahead, too.
 //
 // Not handled: addresses that the iteration before has loaded; loops that store where they
 // load from.

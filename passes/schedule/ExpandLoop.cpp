@@ -251,7 +251,8 @@ private:
     for (Operation &op : loop.getBody()->without_terminator()) {
       auto stage = op.getAttrOfType<IntegerAttr>(stageAttr);
       // No copy fills a slot any more.
-      if (stage && stage.getInt() == schedule.distance + 1 && !llvm::isa<ir::MbarrierArriveOp>(op))
+      if (stage && stage.getInt() == schedule.bodyStage() + 1 &&
+          !llvm::isa<ir::MbarrierArriveOp>(op))
         cloneWithOperands(&op, mapping);
     }
   }

@@ -222,6 +222,7 @@ private:
 
   void describeOwn(LoadFacts &facts, ir::LoadOp load) {
     RankedTensorType type = tileType(load.getResult());
+    facts.own.feedsProduct = llvm::any_of(usersOf(loop, {load.getResult()}), isProduct);
     if (!type) {
       facts.own.isScalar = true;
       facts.own.words = 1;
@@ -242,7 +243,6 @@ private:
     facts.own.log2Repeats =
         std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
     facts.own.words = std::max<int64_t>(wordsPerThread(type) >> facts.own.log2Repeats, 1);
-    facts.own.feedsProduct = llvm::any_of(usersOf(loop, {load.getResult()}), isProduct);
   }
 
   /// Addresses that are computed from what another load brings are known ahead where that

@@ -7,6 +7,8 @@
 
 #include "passes/schedule/LoopSchedule.h"
 
+#include "passes/analysis/LayoutRules.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -37,6 +39,13 @@ int64_t LoopSchedule::ringBytes() const {
   for (const RingLoad &load : loads)
     bytes += load.type.slotStride() * rings[load.ring].slots;
   return bytes;
+}
+
+llvm::SmallVector<ir::LoadOp> LoopSchedule::sharedAddressLoads() const {
+  llvm::SmallVector<ir::LoadOp> shared;
+  llvm::copy_if(addressLoads, std::back_inserter(shared),
+                [](ir::LoadOp load) { return !isTile(load.getResult()); });
+  return shared;
 }
 
 int LoopSchedule::lastStage() const {
@@ -91,6 +100,9 @@ static void printStep(llvm::raw_ostream &stream, const LoopSchedule &schedule, c
     break;
   case Step::Action::LoadAhead:
     stream << "load " << schedule.registerLoads.size() << " tiles into registers";
+    break;
+  case Step::Action::LoadAddresses:
+    stream << "load for addresses, " << schedule.addressLoads.size() << " values";
     break;
   case Step::Action::WaitCopies:
     stream << "wait for copies, " << step.pending << " groups pending";

@@ -81,6 +81,8 @@ struct Step {
     ReadOwn,
     /// The loads into registers of a later iteration.
     LoadAhead,
+    /// The loads that copies of the next round take their addresses from.
+    LoadAddresses,
     /// All but `pending` groups of cp.async have arrived.
     WaitCopies,
     /// The tiles of ring `index`, which TMA brings, have arrived.
@@ -115,6 +117,8 @@ struct LoopSchedule {
   llvm::SmallVector<RingPlan, 2> rings;
   /// Loads that go to registers of a later iteration.
   llvm::SmallVector<ir::LoadOp> registerLoads;
+  /// Loads for addresses of copies, one iteration before these.
+  llvm::SmallVector<ir::LoadOp> addressLoads;
   llvm::SmallVector<Step> steps;
   /// The two products of a chain.
   ir::WgmmaOp firstProduct, secondProduct;
@@ -130,6 +134,12 @@ struct LoopSchedule {
   bool hasCpAsync(int ring = -1) const;
   bool isInFlight(mlir::Operation *op) const;
   int slots() const { return rings.front().slots; }
+  /// Loads for addresses whose results all other users take as well: scalars, which cost little
+  /// to keep for as many iterations.
+  llvm::SmallVector<ir::LoadOp> sharedAddressLoads() const;
+  /// The stage of the first copies, and that of the ops that stay where they are.
+  int firstFillStage() const { return addressLoads.empty() ? 0 : 1; }
+  int bodyStage() const { return firstFillStage() + distance; }
   int64_t ringBytes() const;
   int lastStage() const;
 

@@ -28,8 +28,10 @@ static constexpr int64_t maxRegisterLoadWords = 16, fewWords = 4;
 /// passes of attention carry 128 words and more, make as many beside them, and spill. With
 /// one accumulator of 128 words there is room: Mamba's chunk state (128x128x32 and
 /// 64x128x32, 4 warps; H200, 2026-11-23) takes 0.79 and 0.82 of the time with loads ahead
-/// and one fence less. The numbers between are guesses.
-static constexpr int64_t manyCarriedWords = 64, manyProductWords = 128;
+/// and one fence less. So there is with 128 words carried and 160 in all: fastvideo's
+/// backward pass (64x32 scores, two accumulators of 64x128) takes 240 registers and spills
+/// none. The numbers between are guesses.
+static constexpr int64_t manyCarriedWords = 64, manyProductWords = 160;
 
 bool ChosenLoads::fillsRing(Operation *load) const {
   return llvm::any_of(rings, [&](const LoadFacts *chosen) { return chosen->load == load; });
@@ -73,6 +75,7 @@ public:
           chosen.rings.push_back(&load);
     dropReadsIfShort();
     shortenAsTritonDoes();
+    chooseForAddresses();
     return std::move(chosen);
   }
 
@@ -172,6 +175,23 @@ private:
            blocksWith(chosen.distance) > 1;
   }
 
+  /// What addresses of copies are loaded from: an iteration before the copies, so that these
+  /// wait for no memory. Of loads that need others first, the first ones.
+  void chooseForAddresses() {
+    Slice addresses(facts.loop);
+    for (const LoadFacts *load : chosen.rings)
+      addresses.addOperands(load->load);
+    int64_t words = 0;
+    for (const LoadFacts &load : facts.loads)
+      if (addresses.ops.contains(load.load) && load.numAddressLoads == 0 &&
+          load.addressObstacle.empty()) {
+        chosen.addresses.push_back(&load);
+        words += load.own.words;
+      }
+    if (words > (hasFewRegisters() ? fewWords : maxRegisterLoadWords))
+      chosen.addresses.clear();
+  }
+
   bool fits() const {
     return (chosen.distance + 1) * chosen.slotBytes() <= resources.roomForRings();
   }
@@ -211,8 +231,20 @@ private:
       return false;
     });
     llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->own.feedsProduct; });
+    addScalars(own);
     chooseRegisterDistance(own);
     return own;
+  }
+
+  /// Scalars besides those that addresses are loaded from: all threads would wait for them.
+  void addScalars(OwnLoads &own) {
+    Slice addresses(facts.loop);
+    for (const LoadFacts &load : facts.loads)
+      addresses.addOperands(load.load);
+    for (const LoadFacts &load : facts.loads)
+      if (load.own.isScalar && load.own.feedsProduct && !addresses.ops.contains(load.load) &&
+          load.addressObstacle.empty() && !llvm::cast<ir::LoadOp>(load.load).getIsVolatile())
+        own.registers.push_back(&load);
   }
 
   /// The little that an iteration loads: no more than the state that it hands on, or half of

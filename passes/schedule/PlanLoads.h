@@ -23,6 +23,8 @@ struct ChosenLoads {
   /// Into registers.
   llvm::SmallVector<const LoadFacts *> registers;
   int registerDistance = 1;
+  /// For the addresses of copies, one iteration before these.
+  llvm::SmallVector<const LoadFacts *> addresses;
 
   bool fillsRing(mlir::Operation *load) const;
   /// Bytes of one slot of every ring.

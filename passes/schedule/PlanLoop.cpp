@@ -104,7 +104,7 @@ static Operation *lastReader(const LoopFacts &facts, const ChosenLoads &loads) {
 static void placeUpTo(ScheduleDraft &draft, Operation *last) {
   draft.placeIf([&](const OpenStep &entry) {
     Operation *op = entry.step.op;
-    return op && entry.step.stage == draft.schedule.distance && !last->isBeforeInBlock(op);
+    return op && entry.step.stage == draft.schedule.bodyStage() && !last->isBeforeInBlock(op);
   });
 }
 
@@ -113,7 +113,8 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   ScheduleDraft draft(facts, resources, loads,
                       facts.hasProduct ? LoopKind::Plain : LoopKind::Stream);
   LoopSchedule &schedule = draft.schedule;
-  int distance = loads.distance;
+  int distance = loads.distance, fillStage = schedule.firstFillStage();
+  int stage = schedule.bodyStage();
   for (auto product : facts.body()->getOps<ir::WgmmaOp>())
     if (canStayInFlight(product, facts.loop, loads))
       schedule.carriedProducts.push_back(product);
@@ -125,29 +126,28 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   bool fillsUsedSlot = loads.slots == distance;
   bool isPrivate =
       llvm::all_of(loads.rings, [](const LoadFacts *load) { return load->allocs.empty(); });
-  draft.addRing(/*isLater=*/false,
-                {isPrivate ? ir::SlotRelease::None : ir::SlotRelease::Barrier,
-                 loads.slots + hasSpareSlot, /*fillStage=*/0, /*useStage=*/distance});
+  draft.addRing(/*isLater=*/false, {isPrivate ? ir::SlotRelease::None : ir::SlotRelease::Barrier,
+                                    loads.slots + hasSpareSlot, fillStage, /*useStage=*/stage});
   draft.openSteps();
 
   bool hasCpAsync = schedule.hasCpAsync();
   // Addresses depend on no wait, and would delay the copies after one. From here the assembler
   // moves their arithmetic among the instructions of the products, which run by themselves.
   if (numCarried > 0)
-    draft.place({Action::Address, 0, nullptr, 0});
+    draft.place({Action::Address, fillStage, nullptr, 0});
   if (hasCpAsync)
-    draft.place({Action::WaitCopies, distance, nullptr, -1, draft.numCommits() * (distance - 1)});
+    draft.place({Action::WaitCopies, stage, nullptr, -1, draft.numCommits() * (distance - 1)});
   if (schedule.hasTma())
-    draft.place({Action::WaitTiles, distance, nullptr, 0});
+    draft.place({Action::WaitTiles, stage, nullptr, 0});
   // cp.async writes like a thread; wgmma reads like TMA. The fence takes its time, which
   // passes while the products run.
   if (hasCpAsync && facts.feedsWgmma)
-    draft.place({Action::Fence, distance});
+    draft.place({Action::Fence, stage});
   if (numCarried > 0 && !needsSecondBarrier)
-    draft.place({Action::WaitProducts, distance, nullptr, -1, numCarried});
+    draft.place({Action::WaitProducts, stage, nullptr, -1, numCarried});
   // What TMA brings is visible after its mbarrier; the second barrier frees slots then.
   if (!isPrivate && (hasCpAsync || !(needsSecondBarrier || fillsUsedSlot)))
-    draft.place({Action::Barrier, distance});
+    draft.place({Action::Barrier, stage});
   draft.placeLoads();
   // Copies wait for nothing; products should start before them.
   int numStarted = 0; // of the carried ones
@@ -157,14 +157,14 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
     placeUpTo(draft, first);
   }
   if (needsSecondBarrier) {
-    draft.place({Action::WaitProducts, distance, nullptr, -1, numStarted});
-    draft.place({Action::Barrier, distance});
+    draft.place({Action::WaitProducts, stage, nullptr, -1, numStarted});
+    draft.place({Action::Barrier, stage});
   }
   if (fillsUsedSlot) {
     placeUpTo(draft, lastReader(facts, loads));
-    draft.place({Action::Barrier, distance});
+    draft.place({Action::Barrier, stage});
   }
-  draft.place({Action::Fill, 0, nullptr, 0});
+  draft.place({Action::Fill, fillStage, nullptr, 0});
   draft.placeRest();
   return schedule;
 }
@@ -195,10 +195,10 @@ static bool isReadByOthers(const ChosenLoads &loads, const ScheduleDraft &draft,
 /// Adds the waits for both products, and the releases of what they read.
 static void openChainWaits(ScheduleDraft &draft, bool releases, bool isReleasedAtEnd) {
   LoopSchedule &schedule = draft.schedule;
-  int distance = schedule.distance;
-  Step release = {Action::Release, distance, nullptr, draft.ring(false)};
+  int stage = schedule.bodyStage();
+  Step release = {Action::Release, stage, nullptr, draft.ring(false)};
   std::vector<OpenStep> waits = {
-      {{Action::WaitProducts, distance, schedule.firstProduct, -1, /*pending=*/1}, false}};
+      {{Action::WaitProducts, stage, schedule.firstProduct, -1, /*pending=*/1}, false}};
   releases &= draft.hasRing(false);
   if (releases && !isReleasedAtEnd)
     waits.push_back({release, false});
@@ -214,7 +214,8 @@ static LoopSchedule planChained(const LoopFacts &facts, const LoopResources &res
                                 const ChosenLoads &loads) {
   ScheduleDraft draft(facts, resources, loads, LoopKind::Chained);
   LoopSchedule &schedule = draft.schedule;
-  int distance = loads.distance;
+  int distance = loads.distance, fillStage = schedule.firstFillStage();
+  int stage = schedule.bodyStage();
   schedule.firstProduct = facts.chain->first;
   schedule.secondProduct = facts.chain->second;
   bool hasCpAsync = llvm::any_of(loads.rings, [](const LoadFacts *load) { return !load->isTma(); });
@@ -224,23 +225,23 @@ static LoopSchedule planChained(const LoopFacts &facts, const LoopResources &res
   // A slot more saves the wait for the slower warpgroup.
   int slots = distance + 1 + (releases && draft.fitsAnotherSlot(distance + 1));
   ir::SlotRelease release = releases ? ir::SlotRelease::Arrivals : ir::SlotRelease::Barrier;
-  draft.addRing(/*isLater=*/false, {release, slots, 0, distance});
-  draft.addRing(/*isLater=*/true, {release, slots, 1, distance + 1});
+  draft.addRing(/*isLater=*/false, {release, slots, fillStage, stage});
+  draft.addRing(/*isLater=*/true, {release, slots, fillStage + 1, stage + 1});
   draft.openSteps();
   openChainWaits(draft, releases, isReadByOthers(loads, draft, facts.chain->first));
-  draft.openStep({Action::WaitProducts, distance + 1, schedule.secondProduct}, true);
+  draft.openStep({Action::WaitProducts, stage + 1, schedule.secondProduct}, true);
   if (releases && draft.hasRing(true))
-    draft.openStep({Action::Release, distance + 1, nullptr, draft.ring(true)}, true);
+    draft.openStep({Action::Release, stage + 1, nullptr, draft.ring(true)}, true);
 
   if (hasCpAsync)
-    draft.place({Action::WaitCopies, distance, nullptr, -1, draft.numCommits() * (distance - 1)});
+    draft.place({Action::WaitCopies, stage, nullptr, -1, draft.numCommits() * (distance - 1)});
   for (auto [index, ring] : llvm::enumerate(schedule.rings))
     if (schedule.hasTma(static_cast<int>(index)))
       draft.place({Action::WaitTiles, ring.useStage, nullptr, static_cast<int>(index)});
   if (hasCpAsync)
-    draft.place({Action::Fence, distance});
+    draft.place({Action::Fence, stage});
   if (!releases)
-    draft.place({Action::Barrier, distance});
+    draft.place({Action::Barrier, stage});
   draft.placeLoads();
   Slice first(facts.loop);
   for (const RingLoad &load : schedule.loads)
@@ -290,30 +291,31 @@ static bool canTakeTurns(const LoopFacts &facts, const ChosenLoads &loads,
 /// registers from the next block.
 static void placeProduct(ScheduleDraft &draft, OpenStep &entry, bool isSecond) {
   LoopSchedule &schedule = draft.schedule;
-  int distance = schedule.distance, ring = draft.ring(isSecond);
+  int distance = schedule.distance, stage = schedule.bodyStage();
+  int fillStage = schedule.firstFillStage(), ring = draft.ring(isSecond);
   bool hasTiles = ring >= 0, hasTma = schedule.hasTma();
   if (hasTiles && hasTma)
-    draft.place({Action::WaitTiles, distance, nullptr, ring});
+    draft.place({Action::WaitTiles, stage, nullptr, ring});
   if (hasTiles && !hasTma) {
     // What was committed since: the rest of that iteration, and all of those between.
     int commits = draft.numCommits();
     int since = isSecond ? commits * distance - 1 : commits * (distance - 1);
-    draft.place({Action::WaitCopies, distance, nullptr, -1, since});
-    draft.place({Action::Fence, distance});
-    draft.place({Action::Barrier, distance});
+    draft.place({Action::WaitCopies, stage, nullptr, -1, since});
+    draft.place({Action::Fence, stage});
+    draft.place({Action::Barrier, stage});
   }
   draft.place(entry);
   // Tiles of the second product are fetched beside the first one; all warps have waited for
   // each other since the second one of the iteration before.
   if (!isSecond && draft.hasRing(true))
-    draft.place({Action::Fill, 1, nullptr, draft.ring(true)});
-  draft.place({Action::WaitProducts, distance, entry.step.op});
+    draft.place({Action::Fill, fillStage + 1, nullptr, draft.ring(true)});
+  draft.place({Action::WaitProducts, stage, entry.step.op});
   if (hasTiles && hasTma)
-    draft.place({Action::Release, distance, nullptr, ring});
+    draft.place({Action::Release, stage, nullptr, ring});
   if (hasTiles && !hasTma && !isSecond)
-    draft.place({Action::Barrier, distance});
+    draft.place({Action::Barrier, stage});
   if (hasTiles && !isSecond)
-    draft.place({Action::Fill, 0, nullptr, ring});
+    draft.place({Action::Fill, fillStage, nullptr, ring});
 }
 
 static std::optional<LoopSchedule>
@@ -322,14 +324,15 @@ planInTurn(const LoopFacts &facts, const LoopResources &resources, const ChosenL
   if (!canTakeTurns(facts, loads, draft))
     return std::nullopt;
   LoopSchedule &schedule = draft.schedule;
-  int distance = loads.distance;
+  int distance = loads.distance, fillStage = schedule.firstFillStage();
+  int stage = schedule.bodyStage();
   schedule.firstProduct = facts.chain->first;
   schedule.secondProduct = facts.chain->second;
   ir::SlotRelease release =
       loads.rings.front()->isTma() ? ir::SlotRelease::Arrivals : ir::SlotRelease::Barrier;
   // A slot is filled again in the iteration that has used it.
-  draft.addRing(/*isLater=*/false, {release, distance, 0, distance});
-  draft.addRing(/*isLater=*/true, {release, distance, 1, distance});
+  draft.addRing(/*isLater=*/false, {release, distance, fillStage, stage});
+  draft.addRing(/*isLater=*/true, {release, distance, fillStage + 1, stage});
   draft.openSteps();
   draft.placeLoads();
   for (OpenStep &entry : draft.open) {

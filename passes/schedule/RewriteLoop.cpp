@@ -67,6 +67,8 @@ public:
       take(step);
     for (ir::WgmmaOp product : schedule.carriedProducts)
       waitWhereRead(product);
+    for (ir::LoadOp load : schedule.sharedAddressLoads())
+      rewriter.replaceAllUsesWith(load.getResult(), loadedAddresses.lookup(load.getResult()));
     finishRings();
     eraseRemoved();
     return {loop, std::move(ops)};
@@ -82,6 +84,8 @@ private:
   llvm::SmallVector<Value> buffers, slotsInUse;
   llvm::SmallVector<RingState, 2> rings;
   Value isFirstWarp;
+  /// What has been loaded for addresses, one iteration before they are needed.
+  IRMapping loadedAddresses;
 
   Location loc() { return loop.getLoc(); }
 
@@ -211,6 +215,8 @@ private:
       return readOwn(step);
     case Action::LoadAhead:
       return loadAhead(step.stage);
+    case Action::LoadAddresses:
+      return loadAddresses(step.stage);
     case Action::WaitCopies:
       make<ir::AsyncWaitOp>(step.stage, step.pending);
       return;
@@ -277,10 +283,25 @@ private:
   /// The ops that `values` are computed from, once more; `copies` maps to them.
   void repeat(llvm::ArrayRef<Value> values, int stage, IRMapping &copies) {
     Slice slice(loop);
+    for (ir::LoadOp load : schedule.addressLoads)
+      if (Value loaded = loadedAddresses.lookupOrNull(load.getResult())) {
+        slice.ends.insert(load);
+        copies.map(load.getResult(), loaded);
+      }
     for (Value value : values)
       slice.add(value);
     for (Operation *op : slice.ops)
       staged(rewriter.clone(*op, copies), stage);
+  }
+
+  void loadAddresses(int stage) {
+    llvm::SmallVector<Value> values;
+    for (ir::LoadOp load : schedule.addressLoads)
+      values.push_back(load.getResult());
+    IRMapping copies;
+    repeat(values, stage, copies);
+    for (Value value : values)
+      loadedAddresses.map(value, copies.lookup(value));
   }
 
   void loadAhead(int stage) {

@@ -24,6 +24,8 @@ ScheduleDraft::ScheduleDraft(const LoopFacts &facts, const LoopResources &resour
   schedule.distance = loads.distance;
   for (const LoadFacts *load : loads.registers)
     schedule.registerLoads.push_back(llvm::cast<ir::LoadOp>(load->load));
+  for (const LoadFacts *load : loads.addresses)
+    schedule.addressLoads.push_back(llvm::cast<ir::LoadOp>(load->load));
 }
 
 //===----------------------------------------------------------------------===//
@@ -57,6 +59,7 @@ void ScheduleDraft::openSteps() {
   for (const LoadFacts *load : chosen.rings)
     schedule.loads.push_back(
         {load->load, load->allocs, load->readers, load->type, fillOf(*load), ring(isLater(*load))});
+  stageAddresses(chosen.addresses, /*stage=*/0);
   for (auto [index, ring] : llvm::enumerate(schedule.rings)) {
     llvm::SmallVector<const LoadFacts *> own;
     for (const LoadFacts *load : chosen.rings)
@@ -71,7 +74,7 @@ void ScheduleDraft::openSteps() {
       openStep({Step::Action::Run, stageOf(&op), &op}, isChainedLater(&op));
     for (const RingLoad &load : schedule.loads)
       if (load.load == &op && load.fill == ir::RingFill::Own)
-        openStep({Step::Action::ReadOwn, schedule.distance, &op}, false);
+        openStep({Step::Action::ReadOwn, schedule.bodyStage(), &op}, false);
   }
   scf::ForOp loop = facts.loop;
   for (OpOperand &yielded : facts.body()->getTerminator()->getOpOperands()) {
@@ -81,7 +84,7 @@ void ScheduleDraft::openSteps() {
     int index = static_cast<int>(yielded.getOperandNumber());
     bool isLater = schedule.isChained() && facts.chain->isLater(yielded.get());
     auto found = variableStages.find(loop.getRegionIterArg(index));
-    int stage = found != variableStages.end() ? found->second : schedule.distance + isLater;
+    int stage = found != variableStages.end() ? found->second : schedule.bodyStage() + isLater;
     openStep({Step::Action::Carry, stage, nullptr, index}, isLater);
   }
   openStep({Step::Action::Advance}, false);
@@ -92,7 +95,7 @@ void ScheduleDraft::openSteps() {
 //===----------------------------------------------------------------------===//
 
 int ScheduleDraft::registerStage() const {
-  return schedule.distance - std::min(chosen.registerDistance, schedule.distance);
+  return schedule.bodyStage() - std::min(chosen.registerDistance, schedule.distance);
 }
 
 /// Views of a tile belong to whoever uses it.
@@ -109,7 +112,7 @@ bool ScheduleDraft::isChainedLater(Operation *op) const {
 int ScheduleDraft::stageOf(Operation *op) const {
   if (auto found = addressStages.find(op); found != addressStages.end())
     return found->second;
-  return schedule.distance + isChainedLater(op);
+  return schedule.bodyStage() + isChainedLater(op);
 }
 
 /// What changes the variables that addresses are made from happens with the earliest
@@ -139,6 +142,8 @@ void ScheduleDraft::findRemoved() {
         needed.insert(value.getDefiningOp());
   }
   for (ir::LoadOp load : schedule.registerLoads)
+    removed.insert(load);
+  for (ir::LoadOp load : schedule.sharedAddressLoads())
     removed.insert(load);
   Block *body = facts.body();
   for (Operation &op : llvm::reverse(body->without_terminator())) {
@@ -172,6 +177,8 @@ void ScheduleDraft::placeRest() {
 }
 
 void ScheduleDraft::placeLoads() {
+  if (!schedule.addressLoads.empty())
+    place({Step::Action::LoadAddresses, 0});
   for (const RingLoad &load : schedule.loads)
     place({Step::Action::TakeSlot, schedule.rings[load.ring].useStage, load.load, load.ring});
   if (!schedule.registerLoads.empty())

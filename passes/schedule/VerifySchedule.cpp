@@ -5,7 +5,7 @@
 //
 // What: the rules that every schedule keeps, whatever its kind.
 //  - Copies are at least one iteration ahead. A ring has slots. Loads into registers
-//    happen in one step.
+//    happen in one step, and so do loads for addresses, ahead of what needs them.
 //  - Arrivals free slots for TMA only, which one warp starts; nothing needs to free slots
 //    where each thread reads its own copies, and only there.
 //  - The addresses of a ring's copies are computed for the iteration of the copies.
@@ -47,10 +47,13 @@ static std::string ringProblem(const LoopSchedule &schedule) {
   if (schedule.rings.empty() != schedule.loads.empty() ||
       (schedule.loads.empty() && schedule.registerLoads.empty()))
     return "nothing is copied ahead";
-  int64_t loadSteps = llvm::count_if(
-      schedule.steps, [](const Step &step) { return step.action == Action::LoadAhead; });
-  if (loadSteps != (schedule.registerLoads.empty() ? 0 : 1))
+  auto count = [&](Action action) {
+    return llvm::count_if(schedule.steps, [&](const Step &step) { return step.action == action; });
+  };
+  if (count(Action::LoadAhead) != !schedule.registerLoads.empty())
     return "loads into registers do not happen once";
+  if (count(Action::LoadAddresses) != !schedule.addressLoads.empty())
+    return "loads for addresses do not happen once";
   for (auto [number, ring] : llvm::enumerate(schedule.rings)) {
     int index = static_cast<int>(number);
     if (ring.slots < 1)
@@ -63,6 +66,12 @@ static std::string ringProblem(const LoopSchedule &schedule) {
     if (ring.release == ir::SlotRelease::None && !isOwn)
       return llvm::formatv("nothing releases the slots of ring {0}, which all threads read", index);
   }
+  for (const Step &step : schedule.steps)
+    if (step.action == Action::LoadAddresses)
+      for (const Step &other : schedule.steps)
+        if ((other.action == Action::Fill || other.action == Action::LoadAhead) &&
+            other.stage <= step.stage)
+          return "loads for addresses are not ahead of what needs them";
   for (const Step &step : schedule.steps)
     if (step.action == Action::Address && step.stage != schedule.rings[step.index].fillStage)
       return llvm::formatv("the addresses of ring {0} are those of another iteration", step.index);
@@ -79,6 +88,8 @@ static std::string placeProblem(const LoopSchedule &schedule) {
     gone.insert(load.allocs.begin(), load.allocs.end());
   }
   gone.insert(schedule.registerLoads.begin(), schedule.registerLoads.end());
+  for (ir::LoadOp load : schedule.sharedAddressLoads())
+    gone.insert(load);
   Operation *first =
       schedule.loads.empty() ? schedule.registerLoads.front() : schedule.loads.front().load;
   Block *body = first->getBlock();
@@ -200,6 +211,7 @@ private:
     case Action::Carry:
     case Action::TakeSlot:
     case Action::LoadAhead:
+    case Action::LoadAddresses:
     case Action::Address:
     case Action::Advance:
       return "";

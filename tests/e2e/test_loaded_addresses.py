@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops whose tiles lie at addresses that other loads of the loop bring: pages, rows by index.
 
-The address' load is repeated with the copy, iterations ahead. Each form of copy is here, and loops that are
+The address' load is an iteration ahead of the copy. Each form of copy is here, and loops that are
 shorter than the pipeline; places are not in order, and an index past the table would lead outside.
 """
 

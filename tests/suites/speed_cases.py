@@ -275,6 +275,74 @@ def mlstm_chunkwise():
     return parts(lambda: function(q, k, v, i, f), (q, k, v, i, f))
 
 
+# -- kernels that tests launch on too little to be timed ---------------------------------
+
+GYM = "meta-pytorch+attention-gym"
+
+
+@case("attention-gym kda dAv", GYM)
+def gym_dav():
+    """The gradient of one chunk's values: of equal sequences, and of ragged ones in either of its two grids."""
+    import torch
+
+    use(GYM)
+    dav = importlib.import_module("attn_gym.linear.kda.bwd.triton.chunk_kda_bwd_dav").chunk_kda_bwd_dav
+    scheduler = importlib.import_module("attn_gym.linear.kda.chunk_scheduler")
+    v, do = values(1, TOKENS, HEADS, WIDTH, grad=False), values(1, TOKENS, HEADS, WIDTH, grad=False)
+    a = values(1, TOKENS, HEADS, 64, grad=False)
+    starts = torch.tensor([0, 1000, 1001, 3072, 3072, TOKENS], dtype=torch.int32, device="cuda")
+    ragged = scheduler.prepare_ragged_chunk_metadata(starts, TOKENS, 64)
+    request = scheduler.ScheduleRequest
+    return {
+        "equal": lambda: dav(v, a, do, 0.125),
+        "ragged": lambda: dav(v, a, do, 0.125, metadata=ragged, schedule=request.STATIC),
+        "ragged persistent": lambda: dav(v, a, do, 0.125, metadata=ragged, schedule=request.PERSISTENT),
+    }
+
+
+@case("linghe batch_blockwise_quant", "inclusionAI+linghe")
+def linghe_batch_blockwise_quant():
+    import torch
+
+    use("inclusionAI+linghe")
+    quantise = importlib.import_module("linghe.quant.block").triton_batch_blockwise_quant
+    counts = [0, 1024, 0, 2000, 1] + [1101] * 27
+    x, on_gpu = values(sum(counts), 2048, grad=False), torch.tensor(counts, device="cuda")
+    return {"forward": lambda: quantise(x, on_gpu, counts, round_scale=True)}
+
+
+@case("fastvideo block sparse attention", "hao-ai-lab+FastVideo")
+def fastvideo_attention():
+    import torch
+
+    package = "hao-ai-lab+FastVideo/fastvideo-kernel/python/fastvideo_kernel/triton_kernels"
+    use(package)
+    module = importlib.import_module("block_sparse_attn_triton")
+    heads, blocks, chosen, width = 12, 128, 24, 128
+    q, k, v, do = (values(1, heads, 64 * blocks, width, grad=False) for _ in range(4))
+    mask = torch.zeros(1, heads, blocks, blocks, dtype=torch.bool, device="cuda")
+    mask.scatter_(-1, torch.rand(1, heads, blocks, blocks, device="cuda").topk(chosen).indices, True)
+
+    def table(mask):
+        count = mask.sum(-1, dtype=torch.int32)
+        return mask.int().argsort(dim=-1, descending=True, stable=True).int().contiguous(), count
+
+    by_query, by_key = table(mask), table(mask.transpose(-1, -2))
+    sizes = torch.full((blocks,), 64, dtype=torch.int32, device="cuda")
+    out, maxima = module.triton_block_sparse_attn_forward(q, k, v, *by_query, sizes)
+    return {
+        "forward": lambda: module.triton_block_sparse_attn_forward(q, k, v, *by_query, sizes),
+        "backward": lambda: module.triton_block_sparse_attn_backward(do, q, k, v, out, maxima, *by_query, *by_key, sizes),
+    }
+
+
+@case("fla l2norm", FLA)
+def fla_l2norm():
+    use(FLA)
+    norm, x = importlib.import_module("fla.modules.l2norm").l2norm, values(BATCH, TOKENS, HEADS, WIDTH)
+    return parts(lambda: norm(x), (x,))
+
+
 # -- Triton's lessons -----------------------------------------------------------------
 
 

@@ -245,6 +245,24 @@ TEST_F(LoopScheduleTest, StreamsWaitForTheirOwnCopiesOnly) {
   EXPECT_EQ(verify(schedule), mayBeRead);
 }
 
+TEST_F(LoopScheduleTest, AddressesAreLoadedBeforeTheCopies) {
+  std::string text = stream();
+  auto replace = [&](const std::string &from, const std::string &to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("%n: i32", "%n: i32, %places: !tw.ptr<i32>");
+  replace("tw.splat %i :", "tw.splat %at :");
+  replace("%off =", "%place = tw.addptr %places, %i : !tw.ptr<i32>, i32\n"
+                    "      %at = tw.load %place : !tw.ptr<i32> -> i32\n      %off =");
+  LoopSchedule schedule = planOf(text);
+  ASSERT_EQ(schedule.addressLoads.size(), 1u);
+  EXPECT_EQ(verify(schedule), "");
+  EXPECT_EQ(schedule.rings.front().fillStage, 1);
+  EXPECT_EQ(without(schedule, Action::LoadAddresses), "loads for addresses do not happen once");
+  stepOf(schedule, Action::LoadAddresses).stage = 1;
+  EXPECT_EQ(verify(schedule), "loads for addresses are not ahead of what needs them");
+}
+
 TEST_F(LoopScheduleTest, RecurrencesLoadOnce) {
   LoopSchedule schedule = planOf(recurrence());
   ASSERT_EQ(schedule.kind, LoopKind::EarlyLoads);

@@ -210,9 +210,13 @@ module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
 // CHECK: schedule: its address depends on what the loop computes
 // CHECK: schedule: none
 
-// The places are loaded: once more with the copies, and no ring of their own.
+// The places are loaded: an iteration before the copies, and no ring of their own.
 // CHECK: schedule: stream, 2 ahead
-// CHECK-NEXT: ring 0: 3 slots, fill @0, use @2, release by none, load 0 by own cp.async
+// CHECK-NEXT: ring 0: 3 slots, fill @1, use @3, release by none, load 0 by own cp.async
+// CHECK-NEXT: wait for copies, 1 groups pending @3
+// CHECK-NEXT: load for addresses, 1 values @0
+// CHECK-NEXT: slot of load 0 @3
+// CHECK-NEXT: fill ring 0 @1
 // CHECK-NOT: ring 1
 // CHECK-NOT: illegal
 
