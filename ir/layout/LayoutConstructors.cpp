@@ -82,6 +82,10 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
   return dealer.take();
 }
 
+/// Rows (log2) that warps share, each with all of them, rather than among themselves. Each thread
+/// reduces as many. A guess.
+static constexpr int maxLog2SharedRows = 2;
+
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
                            int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks,
                            const std::vector<int> &log2Repeats) {
@@ -117,9 +121,14 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
     log2WarpSize -= lanes;
   }
   dealer.copy(InDim::Lane, log2WarpSize);
-  // Warps go to slower dimensions first: the rows of a tile are then reduced
-  // within a warp wherever a warp covers a row.
-  for (size_t i = 1; i <= order.size(); ++i) {
+  // Warps go to slower dimensions first: the rows of a tile are then reduced within a warp
+  // wherever a warp covers a row. Not where warps have to share the few rows that there are:
+  // what a kernel has for each column, as weights, would be there once for each row.
+  int log2Rows = 0;
+  for (size_t i = 1; i < order.size(); ++i)
+    log2Rows += dealer.left(order[i]);
+  bool sharesRows = log2Warps > log2Rows && log2Rows <= maxLog2SharedRows;
+  for (size_t i = sharesRows ? 0 : 1; i < order.size() + !sharesRows; ++i) {
     int dim = order[i % order.size()];
     int warps = std::min(log2Warps, dealer.left(dim));
     dealer.deal(InDim::Warp, dim, warps);
