@@ -254,7 +254,7 @@ static constexpr size_t maxMasksInARow = 2 * hardware::predicateRegisters;
 /// Registers that are loaded in a row at most: half of a thread's.
 static constexpr unsigned maxWordsInARow = 128;
 
-/// The words of a load without masks where all of this thread's hold, as in every block but the
+/// The words of a load without masks where all of this warp's hold, as in every block but the
 /// last of an array; else with them. With too few predicates for all masked loads in a row, the
 /// assembler puts each where its elements are used: memory is waited for as many times.
 static llvm::SmallVector<Value>
@@ -264,6 +264,10 @@ loadWholeOrMasked(FunctionLowering &lowering, llvm::ArrayRef<Value> distinctMask
   Value isWhole;
   for (Value mask : distinctMasks)
     isWhole = conjunction(lowering, isWhole, mask);
+  // A warp stays together: instructions that follow want all of its lanes at once.
+  isWhole = lowering.inlineAsm(builder.getI1Type(), {isWhole},
+                               "vote.sync.all.pred $0, $1, 0xffffffff;", "=b,b",
+                               /*hasSideEffects=*/false);
   Block *before = builder.getInsertionBlock();
   Block *after = before->splitBlock(builder.getInsertionPoint());
   Block *whole = builder.createBlock(after), *masked = builder.createBlock(after);

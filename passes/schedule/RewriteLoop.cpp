@@ -17,6 +17,7 @@
 #include "passes/schedule/CarriedValues.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
 
@@ -40,6 +41,10 @@ Block *blockOfBranch(Operation *op, scf::ForOp loop) {
   while (op->getParentOp()->getBlock() != loop.getBody())
     op = op->getParentOp();
   return op->getBlock();
+}
+
+llvm::SmallVector<Value> resultsOf(llvm::ArrayRef<ir::LoadOp> loads) {
+  return llvm::map_to_vector(loads, [](ir::LoadOp load) -> Value { return load.getResult(); });
 }
 
 /// Waits for all products at the insertion point; uses of `tile` that `accepts` takes read
@@ -216,7 +221,7 @@ private:
     case Action::LoadAhead:
       return loadAhead(step.stage);
     case Action::LoadAddresses:
-      return loadAddresses(step.stage);
+      return repeat(resultsOf(schedule.addressLoads), step.stage, loadedAddresses);
     case Action::WaitCopies:
       make<ir::AsyncWaitOp>(step.stage, step.pending);
       return;
@@ -294,21 +299,9 @@ private:
       staged(rewriter.clone(*op, copies), stage);
   }
 
-  void loadAddresses(int stage) {
-    llvm::SmallVector<Value> values;
-    for (ir::LoadOp load : schedule.addressLoads)
-      values.push_back(load.getResult());
-    IRMapping copies;
-    repeat(values, stage, copies);
-    for (Value value : values)
-      loadedAddresses.map(value, copies.lookup(value));
-  }
-
   void loadAhead(int stage) {
     IRMapping copies;
-    llvm::SmallVector<Value> values;
-    for (ir::LoadOp load : schedule.registerLoads)
-      values.push_back(load.getResult());
+    llvm::SmallVector<Value> values = resultsOf(schedule.registerLoads);
     repeat(values, stage, copies);
     for (Value value : values)
       rewriter.replaceAllUsesWith(value, copies.lookup(value));

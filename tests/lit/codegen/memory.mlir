@@ -31,6 +31,7 @@ func.func @wide(%x: !tw.ptr<f32>) {
 //--- many.mlir
 // With more masks than the assembler issues in a row all are loaded behind one branch: without
 // masks, and with them.
+// MANY: vote.sync.all
 // MANY: bra
 // MANY-COUNT-16: {{^}}{{[[:space:]]}}ld.global.v4
 // MANY: bra

@@ -2,6 +2,7 @@
 // RUN: tilewright-opt %s --split-input-file --tw-choose-num-warps | FileCheck %s
 // RUN: tilewright-opt %s --split-input-file --tw-choose-num-warps --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK: (default: no tile is loaded, stored or reduced)
+// REMARK: (from the largest result of a product)
 
 // Nothing is reduced: one access of 16 bytes per thread.
 // CHECK: tw.num_warps = 8
