@@ -30,7 +30,7 @@ bool LoopSchedule::hasCpAsync(int ring) const {
 
 bool LoopSchedule::isInFlight(Operation *op) const {
   auto product = llvm::dyn_cast<ir::WgmmaOp>(op);
-  return product && (product == firstProduct || product == secondProduct ||
+  return product && (product == chained.first || product == chained.second ||
                      llvm::is_contained(carriedProducts, product));
 }
 

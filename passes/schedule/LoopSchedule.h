@@ -121,7 +121,7 @@ struct LoopSchedule {
   llvm::SmallVector<ir::LoadOp> addressLoads;
   llvm::SmallVector<Step> steps;
   /// The two products of a chain.
-  ir::WgmmaOp firstProduct, secondProduct;
+  std::pair<ir::WgmmaOp, ir::WgmmaOp> chained;
   /// Products in flight across the back edge, in their order.
   llvm::SmallVector<ir::WgmmaOp, 1> carriedProducts;
   /// Blocks that a multiprocessor can be expected to hold, where kinds were compared.

@@ -198,12 +198,12 @@ static void openChainWaits(ScheduleDraft &draft, bool releases, bool isReleasedA
   int stage = schedule.bodyStage();
   Step release = {Action::Release, stage, nullptr, draft.ring(false)};
   std::vector<OpenStep> waits = {
-      {{Action::WaitProducts, stage, schedule.firstProduct, -1, /*pending=*/1}, false}};
+      {{Action::WaitProducts, stage, schedule.chained.first, -1, /*pending=*/1}, false}};
   releases &= draft.hasRing(false);
   if (releases && !isReleasedAtEnd)
     waits.push_back({release, false});
   auto first = llvm::find_if(draft.open, [&](const OpenStep &entry) {
-    return entry.step.op == schedule.firstProduct.getOperation();
+    return entry.step.op == schedule.chained.first.getOperation();
   });
   draft.open.insert(std::next(first), waits.begin(), waits.end());
   if (releases && isReleasedAtEnd)
@@ -216,8 +216,8 @@ static LoopSchedule planChained(const LoopFacts &facts, const LoopResources &res
   LoopSchedule &schedule = draft.schedule;
   int distance = loads.distance, fillStage = schedule.firstFillStage();
   int stage = schedule.bodyStage();
-  schedule.firstProduct = facts.chain->first;
-  schedule.secondProduct = facts.chain->second;
+  schedule.chained.first = facts.chain->first;
+  schedule.chained.second = facts.chain->second;
   bool hasCpAsync = llvm::any_of(loads.rings, [](const LoadFacts *load) { return !load->isTma(); });
   // Several warpgroups should be out of phase, so that one runs its arithmetic while another
   // runs its products: no barrier holds them together.
@@ -229,7 +229,7 @@ static LoopSchedule planChained(const LoopFacts &facts, const LoopResources &res
   draft.addRing(/*isLater=*/true, {release, slots, fillStage + 1, stage + 1});
   draft.openSteps();
   openChainWaits(draft, releases, isReadByOthers(loads, draft, facts.chain->first));
-  draft.openStep({Action::WaitProducts, stage + 1, schedule.secondProduct}, true);
+  draft.openStep({Action::WaitProducts, stage + 1, schedule.chained.second}, true);
   if (releases && draft.hasRing(true))
     draft.openStep({Action::Release, stage + 1, nullptr, draft.ring(true)}, true);
 
@@ -246,12 +246,12 @@ static LoopSchedule planChained(const LoopFacts &facts, const LoopResources &res
   Slice first(facts.loop);
   for (const RingLoad &load : schedule.loads)
     first.ends.insert(load.allocs.begin(), load.allocs.end());
-  first.add(schedule.firstProduct.getResult());
+  first.add(schedule.chained.first.getResult());
   draft.placeIf([&](const OpenStep &entry) {
     return entry.step.action == Action::Run && first.ops.contains(entry.step.op);
   });
   // The tensor cores have nothing else to do while the accumulator is scaled.
-  Operation *second = schedule.secondProduct;
+  Operation *second = schedule.chained.second;
   draft.placeIf([&](const OpenStep &entry) {
     Operation *op = entry.step.op;
     return entry.isLater && entry.step.action == Action::Run &&
@@ -262,10 +262,10 @@ static LoopSchedule planChained(const LoopFacts &facts, const LoopResources &res
   draft.placeIf([](const OpenStep &entry) { return !entry.isLater; });
   draft.placeRest();
 
-  int64_t words = wordsPerThread(tileType(schedule.firstProduct.getResult())) +
-                  wordsPerThread(tileType(schedule.secondProduct.getResult())) +
+  int64_t words = wordsPerThread(tileType(schedule.chained.first.getResult())) +
+                  wordsPerThread(tileType(schedule.chained.second.getResult())) +
                   // The next left side is there before this one has been read.
-                  wordsPerThread(tileType(schedule.secondProduct.getA()));
+                  wordsPerThread(tileType(schedule.chained.second.getA()));
   schedule.residentBlocks = draft.residentBlocks(distance + 1, words);
   return schedule;
 }
@@ -326,8 +326,8 @@ planInTurn(const LoopFacts &facts, const LoopResources &resources, const ChosenL
   LoopSchedule &schedule = draft.schedule;
   int distance = loads.distance, fillStage = schedule.firstFillStage();
   int stage = schedule.bodyStage();
-  schedule.firstProduct = facts.chain->first;
-  schedule.secondProduct = facts.chain->second;
+  schedule.chained.first = facts.chain->first;
+  schedule.chained.second = facts.chain->second;
   ir::SlotRelease release =
       loads.rings.front()->isTma() ? ir::SlotRelease::Arrivals : ir::SlotRelease::Barrier;
   // A slot is filled again in the iteration that has used it.
@@ -336,8 +336,8 @@ planInTurn(const LoopFacts &facts, const LoopResources &resources, const ChosenL
   draft.openSteps();
   draft.placeLoads();
   for (OpenStep &entry : draft.open) {
-    bool isFirst = entry.step.op && entry.step.op == schedule.firstProduct;
-    bool isSecond = entry.step.op && entry.step.op == schedule.secondProduct;
+    bool isFirst = entry.step.op && entry.step.op == schedule.chained.first;
+    bool isSecond = entry.step.op && entry.step.op == schedule.chained.second;
     if (isFirst || isSecond)
       placeProduct(draft, entry, isSecond);
     else
@@ -346,8 +346,8 @@ planInTurn(const LoopFacts &facts, const LoopResources &resources, const ChosenL
   // The second product's left side is cast into registers that the first one's result
   // leaves.
   schedule.residentBlocks = draft.residentBlocks(
-      distance, wordsPerThread(tileType(schedule.firstProduct.getResult())) +
-                    wordsPerThread(tileType(schedule.secondProduct.getResult())));
+      distance, wordsPerThread(tileType(schedule.chained.first.getResult())) +
+                    wordsPerThread(tileType(schedule.chained.second.getResult())));
   return schedule;
 }
 
