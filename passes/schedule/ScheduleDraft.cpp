@@ -88,6 +88,9 @@ void ScheduleDraft::openSteps() {
     openStep({Step::Action::Carry, stage, nullptr, index}, isLater);
   }
   openStep({Step::Action::Advance}, false);
+  // What comes first has the longest time until the next round.
+  if (!schedule.addressLoads.empty())
+    place({Step::Action::LoadAddresses, 0});
 }
 
 //===----------------------------------------------------------------------===//
@@ -177,8 +180,6 @@ void ScheduleDraft::placeRest() {
 }
 
 void ScheduleDraft::placeLoads() {
-  if (!schedule.addressLoads.empty())
-    place({Step::Action::LoadAddresses, 0});
   for (const RingLoad &load : schedule.loads)
     place({Step::Action::TakeSlot, schedule.rings[load.ring].useStage, load.load, load.ring});
   if (!schedule.registerLoads.empty())

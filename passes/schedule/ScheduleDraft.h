@@ -37,7 +37,7 @@ public:
   void addRing(bool isLater, RingPlan ring);
   bool hasRing(bool isLater) const { return ringOf[isLater] >= 0; }
   int ring(bool isLater) const { return ringOf[isLater]; }
-  /// Finds the stages of all ops, once the rings are known.
+  /// Finds the stages of all ops, once the rings are known, and places the loads for addresses.
   void openSteps();
   void openStep(Step step, bool isLater) { open.push_back({step, isLater, false}); }
 

@@ -213,8 +213,8 @@ module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
 // The places are loaded: an iteration before the copies, and no ring of their own.
 // CHECK: schedule: stream, 2 ahead
 // CHECK-NEXT: ring 0: 3 slots, fill @1, use @3, release by none, load 0 by own cp.async
-// CHECK-NEXT: wait for copies, 1 groups pending @3
 // CHECK-NEXT: load for addresses, 1 values @0
+// CHECK-NEXT: wait for copies, 1 groups pending @3
 // CHECK-NEXT: slot of load 0 @3
 // CHECK-NEXT: fill ring 0 @1
 // CHECK-NOT: ring 1
