@@ -10,8 +10,9 @@
 // is a native LLVM one, so that LLVM folds its address and schedules it; all
 // others are inline PTX under a predicate, since a branch around each access
 // would serialise them. Masked-off elements keep the initial value of the
-// register, which is `other` or zero. A load with more masks than there are
-// predicates is there twice, behind one branch: without masks, and with them.
+// register, which is `other` or zero. A load with more masks than the
+// assembler issues in a row is there twice, behind one branch: without masks, and
+// with them.
 //
 // Every thread loads what it holds. Where several threads hold copies, one
 // stores: equal values to one address are harmless but cost bandwidth.

@@ -128,8 +128,8 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
   for (size_t i = 1; i < order.size(); ++i)
     log2Rows += dealer.left(order[i]);
   bool sharesRows = log2Warps > log2Rows && log2Rows <= maxLog2SharedRows;
-  for (size_t i = sharesRows ? 0 : 1; i < order.size() + !sharesRows; ++i) {
-    int dim = order[i % order.size()];
+  for (size_t i = 0; i < order.size(); ++i) {
+    int dim = order[(i + !sharesRows) % order.size()];
     int warps = std::min(log2Warps, dealer.left(dim));
     dealer.deal(InDim::Warp, dim, warps);
     log2Warps -= warps;

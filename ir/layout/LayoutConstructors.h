@@ -34,7 +34,7 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 
 /// A blocked layout for global accesses: up to `vectorElements` (a power of
 /// two) per thread along order[0], lanes along the fastest dimensions, warps
-/// along the slower ones. The vector shrinks until every thread has an element
+/// along the slower ones, or along order[0] where they would share a few rows. The vector shrinks until every thread has an element
 /// of its own, because idle lanes cost more than narrow accesses.
 /// Blocks of a cluster take the highest bits, of the slowest dimension first, so that
 /// each has whole rows where there are enough; but only as many as leave an element

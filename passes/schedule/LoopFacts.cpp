@@ -246,7 +246,7 @@ private:
   }
 
   /// Addresses that are computed from what another load brings are known ahead where that
-  /// load is repeated ahead, too: each iteration then waits for it, but not for both.
+  /// load happens ahead, too.
   std::string addressObstacle(Operation *load) {
     Slice slice(loop), changes(loop);
     for (Value operand : load->getOperands())
@@ -389,7 +389,7 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   for (Operation &op : *loop.getBody())
     if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
       facts.loads.push_back(loads.of(&op));
-  // What is repeated ahead for an address stays as it is for its other users.
+  // A tile that is loaded ahead for an address stays as it is for its other users.
   for (LoadFacts &load : facts.loads)
     load.own.isCandidate &= !loads.isForAddresses(load.load);
   facts.chain = findChain(loop);

@@ -285,7 +285,8 @@ private:
     rewriter.replaceAllUsesWith(load.getResult(), read);
   }
 
-  /// The ops that `values` are computed from, once more; `copies` maps to them.
+  /// The ops that `values` are computed from, once more; `copies` maps to them. What has been
+  /// loaded for addresses is not loaded again.
   void repeat(llvm::ArrayRef<Value> values, int stage, IRMapping &copies) {
     Slice slice(loop);
     for (ir::LoadOp load : schedule.addressLoads)

@@ -66,12 +66,13 @@ static std::string ringProblem(const LoopSchedule &schedule) {
     if (ring.release == ir::SlotRelease::None && !isOwn)
       return llvm::formatv("nothing releases the slots of ring {0}, which all threads read", index);
   }
-  for (const Step &step : schedule.steps)
-    if (step.action == Action::LoadAddresses)
-      for (const Step &other : schedule.steps)
-        if ((other.action == Action::Fill || other.action == Action::LoadAhead) &&
-            other.stage <= step.stage)
-          return "loads for addresses are not ahead of what needs them";
+  const Step *addresses = llvm::find_if(
+      schedule.steps, [](const Step &step) { return step.action == Action::LoadAddresses; });
+  if (addresses != schedule.steps.end() && llvm::any_of(schedule.steps, [&](const Step &step) {
+        return (step.action == Action::Fill || step.action == Action::LoadAhead) &&
+               step.stage <= addresses->stage;
+      }))
+    return "loads for addresses are not ahead of what needs them";
   for (const Step &step : schedule.steps)
     if (step.action == Action::Address && step.stage != schedule.rings[step.index].fillStage)
       return llvm::formatv("the addresses of ring {0} are those of another iteration", step.index);

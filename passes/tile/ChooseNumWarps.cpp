@@ -55,8 +55,8 @@ constexpr int64_t cappedWarps = 16;
 constexpr int64_t minElementsForTwoWarps = 1024;
 /// Where no tile says anything, and for products: the default of the language, and what issues
 /// wgmma together. With eight warps for 64x32 results of 64x128 and 128x32 operands
-/// (fastvideo's sparse attention, backward) shared memory is read twice as often: 486 and 350 us
-/// instead of 300 and 226 (H100, November 2026).
+/// (fastvideo's sparse attention, backward) shared memory is read 1.7 times as often: 486 and
+/// 350 us instead of 300 and 226 (H100, November 2026).
 constexpr int64_t defaultWarps = 4;
 /// Registers of a thread for the results of one product, beyond which more warps share them.
 constexpr int64_t maxProductWords = 128;

@@ -176,6 +176,10 @@ Step &stepOf(LoopSchedule &schedule, Action action, int which = 0) {
   return schedule.steps.front();
 }
 
+void replaceFirst(std::string &text, const std::string &from, const std::string &to) {
+  text.replace(text.find(from), from.size(), to);
+}
+
 /// What verify says without the step.
 std::string without(LoopSchedule schedule, Action action, int which = 0) {
   schedule.steps.erase(&stepOf(schedule, action, which));
@@ -225,13 +229,12 @@ TEST_F(LoopScheduleTest, CopiesByThreadsMustBecomeVisible) {
 
 TEST_F(LoopScheduleTest, ProductsInBranchesReadThroughTheirProxy) {
   std::string text = productByCpAsync();
-  auto replace = [&](const std::string &from, const std::string &to) {
-    text.replace(text.find(from), from.size(), to);
-  };
-  replace("%n: i32", "%n: i32, %c: i1");
-  replace("%o = tw.wgmma", "%o = scf.if %c -> (tensor<64x64xf32, #acc>) {\n      %p0 = tw.wgmma");
-  replace("scf.yield %o", "scf.yield %p0 : tensor<64x64xf32, #acc>\n      } else {\n      "
-                          "scf.yield %sum : tensor<64x64xf32, #acc>\n      }\n      scf.yield %o");
+  replaceFirst(text, "%n: i32", "%n: i32, %c: i1");
+  replaceFirst(text, "%o = tw.wgmma",
+               "%o = scf.if %c -> (tensor<64x64xf32, #acc>) {\n      %p0 = tw.wgmma");
+  replaceFirst(text, "scf.yield %o",
+               "scf.yield %p0 : tensor<64x64xf32, #acc>\n      } else {\n      "
+               "scf.yield %sum : tensor<64x64xf32, #acc>\n      }\n      scf.yield %o");
   LoopSchedule schedule = planOf(text);
   EXPECT_EQ(without(schedule, Action::Fence), notVisible);
 }
@@ -247,13 +250,11 @@ TEST_F(LoopScheduleTest, StreamsWaitForTheirOwnCopiesOnly) {
 
 TEST_F(LoopScheduleTest, AddressesAreLoadedBeforeTheCopies) {
   std::string text = stream();
-  auto replace = [&](const std::string &from, const std::string &to) {
-    text.replace(text.find(from), from.size(), to);
-  };
-  replace("%n: i32", "%n: i32, %places: !tw.ptr<i32>");
-  replace("tw.splat %i :", "tw.splat %at :");
-  replace("%off =", "%place = tw.addptr %places, %i : !tw.ptr<i32>, i32\n"
-                    "      %at = tw.load %place : !tw.ptr<i32> -> i32\n      %off =");
+  replaceFirst(text, "%n: i32", "%n: i32, %places: !tw.ptr<i32>");
+  replaceFirst(text, "tw.splat %i :", "tw.splat %at :");
+  replaceFirst(text, "%off =",
+               "%place = tw.addptr %places, %i : !tw.ptr<i32>, i32\n"
+               "      %at = tw.load %place : !tw.ptr<i32> -> i32\n      %off =");
   LoopSchedule schedule = planOf(text);
   ASSERT_EQ(schedule.addressLoads.size(), 1u);
   EXPECT_EQ(verify(schedule), "");
