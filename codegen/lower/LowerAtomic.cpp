@@ -343,8 +343,8 @@ static void spreadThroughLanes(FunctionLowering &lowering, uint32_t laneMask, Re
       result = lowering.shuffleIndex(result, source);
 }
 
-static LogicalResult spreadResult(Operation *op, FunctionLowering &lowering, Registers &results,
-                                  const AccessPlan &plan) {
+LogicalResult spreadResult(Operation *op, FunctionLowering &lowering, Registers &results,
+                           const AccessPlan &plan) {
   auto tile = llvm::dyn_cast<RankedTensorType>(op->getResult(0).getType());
   HardwareIndex duplicates;
   if (tile)

@@ -298,15 +298,19 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   const Registers *masks = load.getMask() ? &lowering.get(load.getMask()) : nullptr;
   const Registers *others = load.getOther() ? &lowering.get(load.getOther()) : nullptr;
   WordFormat format(ir::elementBits(elementType), static_cast<int>(plan.accesses.front().size()));
+  bool isReadOnce = load.mayChangeMeanwhile() && !load.getResult().use_empty();
+  Value owner = isReadOnce ? lowering.ownsElements(load.getType()) : Value();
 
   auto wordsOf = [&](const AccessRegisters &access, bool isMasked) {
     llvm::SmallVector<Value> initial;
     for (int index : access)
       initial.push_back(others ? (*others)[index] : lowering.zero(registerType));
     // The mask is equal within a vector, by what vector_elements promises.
-    return loadWords(lowering, pointers[access.front()],
-                     isMasked ? (*masks)[access.front()] : Value(), initial, format, modifiers,
-                     load.getIsVolatile());
+    Value mask = isMasked ? (*masks)[access.front()] : Value();
+    if (owner)
+      mask = isAlways(mask) ? owner : conjunction(lowering, mask, owner);
+    return loadWords(lowering, pointers[access.front()], mask, initial, format, modifiers,
+                     load.mayChangeMeanwhile());
   };
   Registers results(pointers.size());
   auto unpack = [&](const AccessRegisters &access, llvm::ArrayRef<Value> words) {
@@ -321,7 +325,7 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   unsigned numWords =
       plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
   if (distinctMasks.size() > maxMasksInARow && numWords <= maxWordsInARow &&
-      !load.getIsVolatile()) {
+      !load.mayChangeMeanwhile()) {
     llvm::SmallVector<Value> words =
         loadWholeOrMasked(lowering, distinctMasks.getArrayRef(), [&](bool isMasked) {
           llvm::SmallVector<Value> all;
@@ -335,6 +339,8 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
     for (const AccessRegisters &access : plan.accesses)
       unpack(access, wordsOf(access, /*isMasked=*/masks != nullptr));
   }
+  if (isReadOnce && failed(spreadResult(op, lowering, results, plan)))
+    return failure();
   for (size_t index = 0; index < results.size(); ++index)
     results[index] = results[plan.copyOf[index]];
   lowering.set(load.getResult(), std::move(results));

@@ -86,6 +86,11 @@ void emitSharedStore(FunctionLowering &lowering, std::pair<mlir::Value, int64_t>
 llvm::SmallVector<mlir::Value> emitClusterLoad(FunctionLowering &lowering, mlir::Value address,
                                                const WordFormat &format);
 
+/// Gives the elements that their owners have read (FunctionLowering::ownsElements) to all threads
+/// that hold copies: by shuffles, or through the scratch of `op`, whose result they are.
+mlir::LogicalResult spreadResult(mlir::Operation *op, FunctionLowering &lowering,
+                                 Registers &results, const AccessPlan &plan);
+
 /// The conjunction of two predicates of which either may be null (true).
 mlir::Value conjunction(FunctionLowering &lowering, mlir::Value left, mlir::Value right);
 /// Whether a predicate is null or the constant true.

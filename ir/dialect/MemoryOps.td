@@ -20,8 +20,10 @@ include "ir/dialect/DialectBase.td"
 def TW_LoadOp : TW_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "loads through pointers; lanes with a false mask hold `other`, or zero";
   let description = [{
-    A mask has the shape of the pointers, and `other` the type of the result. A volatile
-    load is neither repeated nor left out.
+    A mask has the shape of the pointers, and `other` the type of the result. A load that is
+    volatile or has the cache modifier `cv` is neither repeated nor left out, and each element is
+    read by one thread: another program may write it meanwhile, and a loop that waits for that
+    must end in all threads at once.
 
         %2 = tw.load %p mask %m : tensor<8xi1> other %o : tensor<8xf32> : tensor<8x!tw.ptr<f32>> -> tensor<8xf32>
   }];
@@ -33,6 +35,10 @@ def TW_LoadOp : TW_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMetho
   let assemblyFormat = [{$pointer (`mask` $mask^ `:` type($mask))? (`other` $other^ `:` type($other))?
                          attr-dict `:` type($pointer) `->` type($result)}];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether two reads of one element may differ, because another program writes it meanwhile.
+    bool mayChangeMeanwhile() { return getIsVolatile() || getCache() == CacheModifier::cv; }
+  }];
 }
 
 def TW_StoreOp : TW_Op<"store", [MemoryEffects<[MemWrite]>]> {

@@ -231,8 +231,8 @@ LogicalResult LoadOp::verify() {
 void LoadOp::getEffects(
     llvm::SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   effects.emplace_back(MemoryEffects::Read::get());
-  // Keeps a volatile load from being dropped, moved or merged.
-  if (getIsVolatile())
+  // Keeps it from being dropped, moved or merged.
+  if (mayChangeMeanwhile())
     effects.emplace_back(MemoryEffects::Write::get());
 }
 

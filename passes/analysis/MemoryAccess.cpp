@@ -49,7 +49,7 @@ std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &
     return "the target has no cp.async";
   if (bytesAtOnce(load) < hardware::minCopyBytes)
     return "accesses of " + std::to_string(bytesAtOnce(load)) + " bytes; cp.async needs 4";
-  if (load.getIsVolatile())
+  if (load.mayChangeMeanwhile())
     return "it is volatile";
   return std::nullopt;
 }

@@ -52,7 +52,7 @@ static std::optional<ReductionPlan> reductionPlan(ir::ReduceOp op) {
 
 static int blocksAround(Operation *op) { return ir::numBlocks(op->getParentOfType<ModuleOp>()); }
 
-/// Whether several blocks hold what one of them gets from an atomic.
+/// Whether several blocks hold what one of them gets from memory.
 static bool isResultShared(Operation *op) {
   Value result = op->getResult(0);
   int blocks = blocksAround(op);
@@ -62,8 +62,8 @@ static bool isResultShared(Operation *op) {
   return !type || ir::duplicateBlockMask(ir::getLinearLayout(type), blocks) != 0;
 }
 
-/// Only where some thread holds a copy of what another one's atomic returned.
-static int64_t atomicScratch(Operation *op) {
+/// What one thread reads for others. Only where some thread holds a copy of its result.
+static int64_t spreadScratch(Operation *op) {
   Value result = op->getResult(0);
   if (result.use_empty())
     return 0;
@@ -89,12 +89,14 @@ int64_t scratchBytes(Operation *op) {
             planScan(ir::getLinearLayout(type), scan.getAxis(), elementBitsOf(scan.getSources()));
         return plan ? plan->scratchBytes : 0;
       })
-      .Case<ir::AtomicRmwOp, ir::AtomicCasOp>([](auto atomic) { return atomicScratch(atomic); })
+      .Case<ir::AtomicRmwOp, ir::AtomicCasOp>([](auto atomic) { return spreadScratch(atomic); })
+      .Case([](ir::LoadOp load) { return load.mayChangeMeanwhile() ? spreadScratch(load) : 0; })
       .Default([](Operation *) -> int64_t { return 0; });
 }
 
 bool crossesBlocks(Operation *op) {
-  if (!llvm::isa<ir::ConvertLayoutOp, ir::ReduceOp, ir::AtomicRmwOp, ir::AtomicCasOp>(op) ||
+  if (!llvm::isa<ir::ConvertLayoutOp, ir::ReduceOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::LoadOp>(
+          op) ||
       blocksAround(op) == 1)
     return false;
   return llvm::TypeSwitch<Operation *, bool>(op)
@@ -105,6 +107,7 @@ bool crossesBlocks(Operation *op) {
         std::optional<ReductionPlan> plan = reductionPlan(reduce);
         return plan && !plan->blockBits.empty();
       })
+      .Case([](ir::LoadOp load) { return load.mayChangeMeanwhile() && isResultShared(load); })
       .Default([](Operation *atomic) { return isResultShared(atomic); });
 }
 
@@ -122,6 +125,7 @@ std::string describeScratch(Operation *op) {
                 .Case([](ir::ConvertLayoutOp) { return "layout change of "; })
                 .Case([](ir::ReduceOp) { return "reduction of "; })
                 .Case([](ir::ScanOp) { return "scan of "; })
+                .Case([](ir::LoadOp) { return "result of a volatile load of "; })
                 .Default([](Operation *) { return "result of an atomic on "; });
   Type type = op->getNumOperands() ? op->getOperand(0).getType() : Type();
   Type element = getElementTypeOrSelf(type);

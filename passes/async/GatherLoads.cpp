@@ -98,7 +98,7 @@ private:
 
   static bool isLoad(Operation *op) {
     auto load = llvm::dyn_cast<ir::LoadOp>(op);
-    return load && isTile(load.getResult()) && !load.getIsVolatile();
+    return load && isTile(load.getResult()) && !load.mayChangeMeanwhile();
   }
 
   static bool isStored(Operation *op) {

@@ -78,7 +78,7 @@ void retypePointer(ir::AddPtrOp advance, ir::LayoutAttr layout, TileMaterializer
 //===----------------------------------------------------------------------===//
 
 bool LoadsAsUsed::canRetypeLoad(ir::LoadOp load) {
-  if (!isTile(load.getResult()) || load.getIsVolatile())
+  if (!isTile(load.getResult()) || load.mayChangeMeanwhile())
     return false;
   // Loops of products have no registers to spare (the gradients of attention would
   // spill), and their operands go through shared memory in any case.

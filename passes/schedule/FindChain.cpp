@@ -23,7 +23,7 @@ namespace tilewright::passes {
 /// loads, which the expansion masks, and what only touches shared memory.
 static bool isSafeWithoutIteration(Operation *op) {
   if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
-    return !load.getIsVolatile();
+    return !load.mayChangeMeanwhile();
   return isMemoryEffectFree(op) || llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp,
                                              ir::SharedLoadOp, ir::SharedDotOp, ir::WgmmaOp>(op);
 }

@@ -258,7 +258,7 @@ private:
     };
     llvm::SmallVector<Operation *> loads;
     for (Operation *op : slice.ops)
-      if (auto before = llvm::dyn_cast<ir::LoadOp>(op); before && !before.getIsVolatile())
+      if (auto before = llvm::dyn_cast<ir::LoadOp>(op); before && !before.mayChangeMeanwhile())
         loads.push_back(op);
       else if (!isKnown(op))
         return "its address depends on what the loop computes";

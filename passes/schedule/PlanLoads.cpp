@@ -118,7 +118,7 @@ private:
         refuse(load, load.own.isShort ? "it has fewer elements than the block has threads"
                                       : "several elements of it have one address");
         if (load.own.words > maxRegisterLoadWords ||
-            llvm::cast<ir::LoadOp>(load.load).getIsVolatile())
+            llvm::cast<ir::LoadOp>(load.load).mayChangeMeanwhile())
           continue;
       } else if (!load.copyObstacle.empty()) {
         refuse(load, load.copyObstacle);
@@ -243,7 +243,7 @@ private:
       addresses.addOperands(load.load);
     for (const LoadFacts &load : facts.loads)
       if (load.own.isScalar && load.own.feedsProduct && !addresses.ops.contains(load.load) &&
-          load.addressObstacle.empty() && !llvm::cast<ir::LoadOp>(load.load).getIsVolatile())
+          load.addressObstacle.empty() && !llvm::cast<ir::LoadOp>(load.load).mayChangeMeanwhile())
         own.registers.push_back(&load);
   }
 
@@ -258,7 +258,7 @@ private:
     int64_t words = 0;
     for (const LoadFacts &load : facts.loads) {
       auto op = llvm::dyn_cast<ir::LoadOp>(load.load);
-      if (!op || op.getIsVolatile() || !(load.own.isCandidate || load.own.isScalar))
+      if (!op || op.mayChangeMeanwhile() || !(load.own.isCandidate || load.own.isScalar))
         continue;
       if (!load.addressObstacle.empty()) {
         refuse(load, load.addressObstacle);

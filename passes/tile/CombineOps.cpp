@@ -275,7 +275,7 @@ struct SimplifyLoad : OpRewritePattern<ir::LoadOp> {
 
   LogicalResult matchAndRewrite(ir::LoadOp op, PatternRewriter &rewriter) const override {
     std::optional<bool> mask = op.getMask() ? constantMask(op.getMask()) : std::nullopt;
-    if (!mask || op.getIsVolatile())
+    if (!mask || op.mayChangeMeanwhile())
       return failure();
     if (*mask) {
       rewriter.modifyOpInPlace(op, [&] {
