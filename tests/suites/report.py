@@ -124,6 +124,11 @@ def outcomes_of(arguments, suites, jobs) -> list:
     return outcomes
 
 
+def failed_otherwise(failure) -> bool:
+    """Whether Triton's failure says nothing about this one: a launch that it refuses hides a wrong result here."""
+    return bool(failure["triton_cause"]) and failure["triton_cause"] != failure["cause"]
+
+
 def failures_of(outcomes) -> list:
     failures = []
     for outcome in outcomes:
@@ -144,6 +149,7 @@ def failures_of(outcomes) -> list:
                     "only_here": name in only_here,
                     "triton": there.get("outcome", "not run"),
                     "triton_error": first_line(there.get("text", "")) if there.get("outcome") in BAD else "",
+                    "triton_cause": cause(there.get("text", "")) if there.get("outcome") in BAD else "",
                     "text": line["text"][-1500:],
                 }
             )
@@ -252,6 +258,7 @@ def write_report(arguments, suites, jobs, seconds: float):
     rows = [outcome.row() for outcome in outcomes]
     failures = failures_of(outcomes)
     only_here = [failure for failure in failures if failure["only_here"]]
+    otherwise = [failure for failure in failures if failed_otherwise(failure)]
     summary = {
         "date": time.strftime("%Y-%m-%d"),
         **machine(),
@@ -259,6 +266,7 @@ def write_report(arguments, suites, jobs, seconds: float):
         "sample": arguments.sample,
         "suites": rows,
         "causes_only_here": grouped(only_here),
+        "causes_otherwise": grouped(otherwise),
         "causes": grouped(failures),
     }
     (out / "summary.json").write_text(json.dumps(summary, indent=1))
@@ -274,6 +282,7 @@ def write_report(arguments, suites, jobs, seconds: float):
         f"{summary['board']}, torch {summary.get('torch', '')}, Triton {summary.get('triton', '')}, {summary['date']}, "
         f"{seconds:.0f} s\n\n"
         f"{table(rows)}\nFailed here and not under Triton:\n\n{causes_table(summary['causes_only_here'])}\n"
+        f"Failed under Triton as well, with another error:\n\n{causes_table(summary['causes_otherwise'])}\n"
         f"All failures here:\n\n{causes_table(summary['causes'])}"
     )
     (out / "table.md").write_text(text)

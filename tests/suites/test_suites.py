@@ -165,17 +165,33 @@ def test_report_of_results(tmp_path):
             "t::a": line("passed"),
             "t::b": line("failed", "E   ValueError: E0112"),
             "t::c": line("crashed"),
+            "t::e": line("failed", "E   AssertionError: 12 of 64 differ"),
+            "t::f": line("failed", "E   AssertionError: 12 of 64 differ"),
             "u.py": line("failed", "E   ImportError: x", "collect"),
         },
     )
-    there = Job(suite, "triton", [], results={"t::b": line("passed"), "t::c": line("failed"), "u.py::d": line("passed")})
+    results = {
+        "t::b": line("passed"),
+        "t::c": line("failed"),
+        "t::e": line("failed", "E   TypeError: 25 arguments (21 given)"),
+        "t::f": line("failed", "E   AssertionError: 9 of 64 differ"),
+        "u.py::d": line("passed"),
+    }
+    there = Job(suite, "triton", [], results=results)
     write_report(SimpleNamespace(out=tmp_path / "out", checkouts=tmp_path, sample="suite"), [suite], [here, there], 1.0)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     row = summary["suites"][0]
-    assert (row["passed"], row["failed"], row["crashed"], row["failed_only_here"], row["commit"]) == (1, 3, 1, 2, "abc")
-    assert (row["failed_under_both"], row["not_asked"], row["unavailable"]) == (1, 0, 0)
+    assert (row["passed"], row["failed"], row["crashed"], row["failed_only_here"], row["commit"]) == (1, 5, 1, 2, "abc")
+    assert (row["failed_under_both"], row["not_asked"], row["unavailable"]) == (3, 0, 0)
+    assert [group["example"] for group in summary["causes_otherwise"]] == ["t::e"]
     failures = [json.loads(text) for text in (tmp_path / "out" / "failures.jsonl").read_text().splitlines()]
-    assert {failure["id"]: failure["only_here"] for failure in failures} == {"t::b": True, "t::c": False, "u.py": True}
+    assert {failure["id"]: failure["only_here"] for failure in failures} == {
+        "t::b": True,
+        "t::c": False,
+        "t::e": False,
+        "t::f": False,
+        "u.py": True,
+    }
     assert failures[0]["code"] == "E0112"
 
 
