@@ -157,6 +157,9 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
   lowering.numWarps = numWarps;
   lowering.numBlocks = numBlocks;
   lowering.keepsDenormals = module->hasAttr(ir::keepDenormalsAttr);
+  source.walk([&](Operation *op) {
+    lowering.hasProducts |= llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op);
+  });
   for (auto [from, to] : llvm::zip(source.getArguments(), kernel.getArguments()))
     lowering.set(from, {to});
   for (BlockArgument argument : source.getArguments())

@@ -249,9 +249,13 @@ llvm::SmallVector<Value> emitClusterLoad(FunctionLowering &lowering, Value addre
   return words;
 }
 
-/// Masked loads that the assembler issues in a row, by how it does with two for each predicate
-/// register: ten of 16 loads behind 8 masks, and each of 16 behind 16 by itself (ptxas 13.0).
-static constexpr size_t maxMasksInARow = 2 * hardware::predicateRegisters;
+/// Masks up to which the assembler issues loads in a row. With more than there are predicate
+/// registers it may let them wait for each other, and with twice as many it does: ten of 16 loads
+/// behind 8 masks stand in a row, or three, and none of 16 behind 16 (ptxas 13.0). A branch costs
+/// registers, which products lack.
+static size_t maxMasksInARow(const FunctionLowering &lowering) {
+  return (lowering.hasProducts ? 2 : 1) * hardware::predicateRegisters;
+}
 /// Registers that are loaded in a row at most: half of a thread's.
 static constexpr unsigned maxWordsInARow = 128;
 
@@ -324,7 +328,7 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
       distinctMasks.insert((*masks)[access.front()]);
   unsigned numWords =
       plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
-  if (distinctMasks.size() > maxMasksInARow && numWords <= maxWordsInARow &&
+  if (distinctMasks.size() > maxMasksInARow(lowering) && numWords <= maxWordsInARow &&
       !load.mayChangeMeanwhile()) {
     llvm::SmallVector<Value> words =
         loadWholeOrMasked(lowering, distinctMasks.getArrayRef(), [&](bool isMasked) {

@@ -83,6 +83,8 @@ public:
   int numBlocks = 1;
   /// Whether exponentials keep results below 2^-126.
   bool keepsDenormals = false;
+  /// Whether it has matrix products, whose operands and sums take most of its registers.
+  bool hasProducts = false;
   /// Where the barriers of reductions across blocks lie in shared memory.
   int64_t exchangeBarriers = 0;
   SharedTraffic sharedTraffic;
