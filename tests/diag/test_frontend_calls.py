@@ -85,6 +85,18 @@ def test_error_in_a_combine_function(tmp_path):
     assert [(f.function, f.line, f.column) for f in error.frames] == [("combine", 5, 16), ("kernel", 8, 17)]
 
 
+def test_name_of_a_combine_function(tmp_path):
+    error = error_of(
+        tmp_path,
+        """
+        @tilewright.jit
+        def kernel(p, n):
+            tl.store(p, tl.reduce(tl.arange(0, 16), 0, "argmax"))
+        """,
+    )
+    assert (error.code, error.message) == ("E0117", "tl.reduce: no combine function is called 'argmax'")
+
+
 # ---------------------------------------------------------------------------
 # Calls
 # ---------------------------------------------------------------------------

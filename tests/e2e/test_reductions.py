@@ -294,6 +294,45 @@ def test_max_with_indices(device):
 
 
 @tilewright.jit
+def places_kernel(x_ptr, value_ptr, index_ptr, M: tl.constexpr, N: tl.constexpr):
+    row = tl.arange(0, M)
+    x = tl.load(x_ptr + row[:, None] * N + tl.arange(0, N)[None, :])
+    value, index = tl.max(x, 1, return_indices=True)
+    tl.store(value_ptr + row, value)
+    tl.store(index_ptr + row, index)
+    value, index = tl.min(x, -1, return_indices=True, return_indices_tie_break_left=False, keep_dims=True)
+    tl.store(value_ptr + M + row[:, None], value)
+    tl.store(index_ptr + M + row[:, None], index)
+    tl.store(index_ptr + 2 * M, tl.argmax(x, None))
+    tl.store(index_ptr + 2 * M + 1 + tl.zeros([1, 1], tl.int32), tl.argmin(x, None, keep_dims=True))
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "int8", "uint8", "uint32", "int64"])
+def test_places_of_extrema(device, name):
+    """The lowest index among equals; a number before NaN, infinities too, and the first NaN where there is nothing else."""
+    m, n = 8, 64
+    x = np.random.default_rng(0).integers(0, 9, (m, n)).astype(NUMPY_TYPES[name])
+    is_float = x.dtype.kind == "f"
+    if is_float:
+        x[0], x[1, 3], x[2, 5] = np.nan, np.nan, -np.inf
+        x[3, :4], x[3, 4:] = np.nan, -np.inf
+        x[4], x[5, :2] = np.inf, (-0.0, 0.0)
+    elif name == "uint32":
+        x[0, 5] = 2**32 - 1
+    value, index = device.empty(2 * m, x.dtype), device.empty(2 * m + 2, np.int32)
+    device.run(places_kernel, (1,), device.array(x), value, index, M=m, N=n)
+
+    def place(values, best):
+        numbers = values[~np.isnan(values)] if is_float else values
+        return int(np.argmax(values == best(numbers))) if len(numbers) else 0
+
+    wanted = [place(values, best) for best in (np.max, np.min) for values in x] + [place(x.ravel(), np.max)]
+    assert device.numpy(index).tolist() == [*wanted, place(x.ravel(), np.min)]
+    found = np.array([x[i % m, j] for i, j in enumerate(wanted[: 2 * m])])
+    assert np.array_equal(device.numpy(value), found, equal_nan=is_float)
+
+
+@tilewright.jit
 def loop_reduce_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     total = 0.0
     largest = -float("inf")

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/support/Error.h"
 #include "python/bindings/language/LanguageArguments.h"
 
 namespace py = pybind11;
@@ -13,7 +14,6 @@ namespace tilewright {
 
 using semantic::Arithmetic;
 using semantic::CombineFunction;
-using semantic::Comparison;
 using semantic::NanMode;
 using semantic::Semantic;
 using semantic::Value;
@@ -52,46 +52,19 @@ NativeStep findStep(const std::string &name) {
   return nullptr;
 }
 
-/// (value, index) pairs: the better value wins, a number before NaN, and among
-/// equals the lower index where ties break to the left. So the result does not
-/// depend on the order of the steps.
-std::vector<Value> selectBetter(Semantic &language, const std::vector<Value> &lhs,
-                                const std::vector<Value> &rhs, bool isMaximum, bool tieBreakLeft) {
-  const Value &left = lhs[0], &right = rhs[0];
-  Value takeLeft =
-      language.compare(isMaximum ? Comparison::Greater : Comparison::Less, left, right);
-  bool isFloat = left.type.scalar.isFloating();
-  Value rightIsNan;
-  if (isFloat)
-    rightIsNan = language.compare(Comparison::NotEqual, right, right);
-  if (tieBreakLeft) {
-    Value equal = language.compare(Comparison::Equal, left, right);
-    if (isFloat) {
-      Value leftIsNan = language.compare(Comparison::NotEqual, left, left);
-      equal = language.logicalOr(equal, language.logicalAnd(leftIsNan, rightIsNan));
-      rightIsNan = language.logicalAnd(rightIsNan, language.logicalNot(leftIsNan));
-    }
-    Value isEarlier = language.compare(Comparison::Less, lhs[1], rhs[1]);
-    takeLeft = language.logicalOr(takeLeft, language.logicalAnd(equal, isEarlier));
-  }
-  if (isFloat)
-    takeLeft = language.logicalOr(takeLeft, rightIsNan);
-  return {language.where(takeLeft, left, right), language.where(takeLeft, lhs[1], rhs[1])};
-}
-
 CombineFunction nativeCombine(const std::string &name) {
-  if (NativeStep step = findStep(name))
-    return [step](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
-      Semantic &language = requireContext("tl.reduce").semantic();
-      std::vector<Value> results;
-      for (size_t i = 0; i < lhs.size(); ++i)
-        results.push_back(step(language, lhs[i], rhs[i]));
-      return results;
-    };
-  bool isMaximum = name.compare(0, 6, "argmax") == 0;
-  bool tieBreakLeft = name.find("fast") == std::string::npos;
-  return [=](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
-    return selectBetter(requireContext("tl.reduce").semantic(), lhs, rhs, isMaximum, tieBreakLeft);
+  NativeStep step = findStep(name);
+  if (!step) {
+    std::string message = fmt::format("tl.reduce: no combine function is called '{}'", name);
+    throw makeError(ErrorCode::E0117, fmt::arg("message", message),
+                    fmt::arg("help", "pass a function of two values, such as a @jit function"));
+  }
+  return [step](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
+    Semantic &language = requireContext("tl.reduce").semantic();
+    std::vector<Value> results;
+    for (size_t i = 0; i < lhs.size(); ++i)
+      results.push_back(step(language, lhs[i], rhs[i]));
+    return results;
   };
 }
 

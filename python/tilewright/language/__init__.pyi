@@ -81,6 +81,7 @@ from .math import exp2 as exp2
 from .shapes import expand_dims as expand_dims
 from .core import expect_zero as expect_zero
 from . import extra as extra
+from . import extrema as extrema
 from .math import fdiv as fdiv
 from .standard import flip as flip
 from .math import floor as floor
@@ -181,17 +182,18 @@ __all__ = [
     "bfloat16", "bitonic_merge", "block_type", "broadcast", "broadcast_to", "cast", "cat", "cdiv", "ceil", "clamp",
     "combines", "compatibility", "condition", "const", "constexpr", "constexpr_function", "constexpr_type", "core",
     "cos", "cumprod", "cumsum", "debug_barrier", "descriptors", "device_assert", "device_print", "div_rn", "dot",
-    "dot_scaled", "dtype", "erf", "exp", "exp2", "expand_dims", "expect_zero", "extra", "fdiv", "flip", "float16",
-    "float32", "float64", "float8e4b15", "float8e4b8", "float8e4nv", "float8e5", "float8e5b16", "floor", "fma",
-    "full", "gather", "get_int_dtype", "histogram", "inline_asm_elementwise", "int1", "int16", "int32", "int64",
-    "int8", "interleave", "join", "libdevice", "load", "load_tensor_descriptor", "log", "log2", "make_block_ptr",
-    "make_tensor_descriptor", "map_elementwise", "math", "max", "max_constancy", "max_contiguous", "maximum",
-    "memory", "min", "minimum", "mul", "multiple_of", "num_programs", "pair_uniform_to_normal", "permute", "philox",
-    "philox_impl", "pi32_t", "pointer_type", "program_id", "rand", "rand4x", "randint", "randint4x", "randn",
-    "randn4x", "random", "range", "ravel", "reduce", "reduce_or", "reshape", "rsqrt", "scaled", "shapes", "sigmoid",
-    "sin", "slice", "slice_type", "softmax", "sort", "split", "sqrt", "sqrt_rn", "squeeze", "standard",
-    "static_assert", "static_print", "static_range", "store", "store_tensor_descriptor", "str_to_ty", "sub", "sum",
-    "swizzle2d", "target_info", "tensor", "tensor_descriptor", "tensor_descriptor_base", "tensor_descriptor_type",
-    "to_tensor", "topk", "trans", "tuple", "tuple_type", "uint16", "uint32", "uint64", "uint8",
-    "uint_to_uniform_float", "umulhi", "unsqueeze", "view", "void", "where", "xor_sum", "zeros", "zeros_like",
+    "dot_scaled", "dtype", "erf", "exp", "exp2", "expand_dims", "expect_zero", "extra", "extrema", "fdiv", "flip",
+    "float16", "float32", "float64", "float8e4b15", "float8e4b8", "float8e4nv", "float8e5", "float8e5b16", "floor",
+    "fma", "full", "gather", "get_int_dtype", "histogram", "inline_asm_elementwise", "int1", "int16", "int32",
+    "int64", "int8", "interleave", "join", "libdevice", "load", "load_tensor_descriptor", "log", "log2",
+    "make_block_ptr", "make_tensor_descriptor", "map_elementwise", "math", "max", "max_constancy", "max_contiguous",
+    "maximum", "memory", "min", "minimum", "mul", "multiple_of", "num_programs", "pair_uniform_to_normal",
+    "permute", "philox", "philox_impl", "pi32_t", "pointer_type", "program_id", "rand", "rand4x", "randint",
+    "randint4x", "randn", "randn4x", "random", "range", "ravel", "reduce", "reduce_or", "reshape", "rsqrt",
+    "scaled", "shapes", "sigmoid", "sin", "slice", "slice_type", "softmax", "sort", "split", "sqrt", "sqrt_rn",
+    "squeeze", "standard", "static_assert", "static_print", "static_range", "store", "store_tensor_descriptor",
+    "str_to_ty", "sub", "sum", "swizzle2d", "target_info", "tensor", "tensor_descriptor", "tensor_descriptor_base",
+    "tensor_descriptor_type", "to_tensor", "topk", "trans", "tuple", "tuple_type", "uint16", "uint32", "uint64",
+    "uint8", "uint_to_uniform_float", "umulhi", "unsqueeze", "view", "void", "where", "xor_sum", "zeros",
+    "zeros_like",
 ]

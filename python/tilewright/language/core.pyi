@@ -181,9 +181,9 @@ class tensor:
     def advance(base, offsets: Any) -> _BlockPointer:
         """The block pointer `base` moved by `offsets`; the argument itself stays."""
     def argmax(input, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False) -> _Tile:
-        """Index of the maximum along `axis`; the lowest among equals with `tie_break_left`."""
+        """Lowest index of the maximum along `axis`, whatever `tie_break_left` says."""
     def argmin(input, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False) -> _Tile:
-        """Index of the minimum along `axis`; the lowest among equals with `tie_break_left`."""
+        """Lowest index of the minimum along `axis`, whatever `tie_break_left` says."""
     def associative_scan(input, axis: int, combine_fn: Any, reverse: bool = False) -> Any:
         """Running combination along `axis`, each element included; from the end with `reverse`."""
     def atomic_add(pointer, val: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> _Tile:
@@ -277,19 +277,25 @@ class tensor:
         """Elementwise or of int1."""
     @overload
     def max(input, axis: int | None = None, return_indices: Literal[False] = False, return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> _Tile:
-        """Maximum along `axis`, or of all; with its index as int32 on request.
+        """Maximum along `axis`, or of all; with the lowest of its indices as int32 on request.
+
+        That is so whatever `return_indices_tie_break_left` says, which leaves the choice open where it is False.
 
         Types below 32 bits widen to float32 or int32, with indices only bfloat16 does.
         NaN loses against numbers."""
     @overload
     def max(input, axis: int | None, return_indices: Literal[True], return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> builtins.tuple[_Tile, _Tile]:
-        """Maximum along `axis`, or of all; with its index as int32 on request.
+        """Maximum along `axis`, or of all; with the lowest of its indices as int32 on request.
+
+        That is so whatever `return_indices_tie_break_left` says, which leaves the choice open where it is False.
 
         Types below 32 bits widen to float32 or int32, with indices only bfloat16 does.
         NaN loses against numbers."""
     @overload
     def max(input, axis: int | None = None, *, return_indices: Literal[True], return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> builtins.tuple[_Tile, _Tile]:
-        """Maximum along `axis`, or of all; with its index as int32 on request.
+        """Maximum along `axis`, or of all; with the lowest of its indices as int32 on request.
+
+        That is so whatever `return_indices_tie_break_left` says, which leaves the choice open where it is False.
 
         Types below 32 bits widen to float32 or int32, with indices only bfloat16 does.
         NaN loses against numbers."""

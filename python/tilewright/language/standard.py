@@ -13,6 +13,7 @@ import builtins
 from .. import errors
 from . import core, math
 from .core import builtin, method, unwrap
+from .extrema import find_extremum
 
 __all__ = [
     "argmax",
@@ -151,66 +152,37 @@ def sum(input, axis=None, keep_dims=False, dtype=None):
     return core.reduce(input, axis, "sum", keep_dims)
 
 
-def _arg_reduce(input, axis, combine, keep_dims):
-    """Best value and its index along `axis`; the flat index where axis is None."""
-    axis, rank = unwrap(axis), len(input.shape)
-    all_dims = axis is None
-    if all_dims:
-        input, axis = core.reshape(input, (input.numel,)), 0
-    if not -len(input.shape) <= axis < len(input.shape):
-        # The reduction has the message for it.
-        return core.reduce(input, axis, combine, keep_dims)
-    index = core.arange(0, input.shape[axis])
-    for d in builtins.range(len(input.shape)):
-        if d != axis % len(input.shape):
-            index = core.expand_dims(index, d)
-    index = core.broadcast_to(index, input.shape)
-    results = core.reduce((input, index), axis, combine, False if all_dims else keep_dims)
-    if all_dims and unwrap(keep_dims):
-        results = core.tuple(core.full((1,) * rank, r, r.dtype) for r in results)
-    return results
-
-
-def _extremum(name, input, axis, return_indices, tie_break_left, keep_dims):
-    dtype = input.dtype
-    if unwrap(return_indices):
-        if dtype.is_bf16():
-            input = core.cast(input, core.float32)
-        return _arg_reduce(input, axis, f"arg{name}" if unwrap(tie_break_left) else f"arg{name}_fast", keep_dims)
-    if dtype.primitive_bitwidth < 32:
-        input = core.cast(input, core.float32 if dtype.is_floating() else core.int32)
-    return core.reduce(input, axis, name, keep_dims)
-
-
 @method
 @builtin
 def max(input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False):
-    """Maximum along `axis`, or of all; with its index as int32 on request.
+    """Maximum along `axis`, or of all; with the lowest of its indices as int32 on request.
+
+    That is so whatever `return_indices_tie_break_left` says, which leaves the choice open where it is False.
 
     Types below 32 bits widen to float32 or int32, with indices only bfloat16 does.
     NaN loses against numbers.
     """
-    return _extremum("max", input, axis, return_indices, return_indices_tie_break_left, keep_dims)
+    return find_extremum("max", input, axis, return_indices, keep_dims)
 
 
 @method
 @builtin
 def min(input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False):
     """Minimum along `axis`, as max."""
-    return _extremum("min", input, axis, return_indices, return_indices_tie_break_left, keep_dims)
+    return find_extremum("min", input, axis, return_indices, keep_dims)
 
 
 @method
 @builtin
 def argmax(input, axis, tie_break_left=True, keep_dims=False):
-    """Index of the maximum along `axis`; the lowest among equals with `tie_break_left`."""
+    """Lowest index of the maximum along `axis`, whatever `tie_break_left` says."""
     return max(input, axis, True, tie_break_left, keep_dims)[1]
 
 
 @method
 @builtin
 def argmin(input, axis, tie_break_left=True, keep_dims=False):
-    """Index of the minimum along `axis`; the lowest among equals with `tie_break_left`."""
+    """Lowest index of the minimum along `axis`, whatever `tie_break_left` says."""
     return min(input, axis, True, tie_break_left, keep_dims)[1]
 
 

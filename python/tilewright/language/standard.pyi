@@ -18,6 +18,7 @@ from .basics import method as method
 from .combines import sort_impl as sort_impl
 from .core import dtype
 from .core import dtype as _dtype, pointer_type as _pointer_type
+from .extrema import find_extremum as find_extremum
 from .shapes import squeeze as squeeze
 from .shapes import unsqueeze as unsqueeze
 
@@ -71,19 +72,25 @@ def sum(input: Any, axis: int | None = None, keep_dims: bool = False, dtype: _dt
 
 @overload
 def max(input: Any, axis: int | None = None, return_indices: Literal[False] = False, return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> _Tile:
-    """Maximum along `axis`, or of all; with its index as int32 on request.
+    """Maximum along `axis`, or of all; with the lowest of its indices as int32 on request.
+
+    That is so whatever `return_indices_tie_break_left` says, which leaves the choice open where it is False.
 
     Types below 32 bits widen to float32 or int32, with indices only bfloat16 does.
     NaN loses against numbers."""
 @overload
 def max(input: Any, axis: int | None, return_indices: Literal[True], return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> builtins.tuple[_Tile, _Tile]:
-    """Maximum along `axis`, or of all; with its index as int32 on request.
+    """Maximum along `axis`, or of all; with the lowest of its indices as int32 on request.
+
+    That is so whatever `return_indices_tie_break_left` says, which leaves the choice open where it is False.
 
     Types below 32 bits widen to float32 or int32, with indices only bfloat16 does.
     NaN loses against numbers."""
 @overload
 def max(input: Any, axis: int | None = None, *, return_indices: Literal[True], return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> builtins.tuple[_Tile, _Tile]:
-    """Maximum along `axis`, or of all; with its index as int32 on request.
+    """Maximum along `axis`, or of all; with the lowest of its indices as int32 on request.
+
+    That is so whatever `return_indices_tie_break_left` says, which leaves the choice open where it is False.
 
     Types below 32 bits widen to float32 or int32, with indices only bfloat16 does.
     NaN loses against numbers."""
@@ -101,11 +108,11 @@ def min(input: Any, axis: int | None = None, *, return_indices: Literal[True], r
 
 
 def argmax(input: Any, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False) -> _Tile:
-    """Index of the maximum along `axis`; the lowest among equals with `tie_break_left`."""
+    """Lowest index of the maximum along `axis`, whatever `tie_break_left` says."""
 
 
 def argmin(input: Any, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False) -> _Tile:
-    """Index of the minimum along `axis`; the lowest among equals with `tie_break_left`."""
+    """Lowest index of the minimum along `axis`, whatever `tie_break_left` says."""
 
 
 def xor_sum(input: Any, axis: int | None = None, keep_dims: bool = False) -> _Tile:

@@ -75,3 +75,21 @@ module attributes {tw.num_warps = 4 : i32} {
     return %old, %y : tensor<64xi32, #a>, tensor<4096xf32, #l>
   }
 }
+
+// -----
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]>
+#a = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [0, 0], block = []>
+#l = #tw.layout<register = [1, 2, 512, 1024, 2048], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+// The other warps get what the first one has read.
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @read(%x: tensor<4096xf32, #l>, %p: tensor<64x!tw.ptr<i32>, #a>) -> (tensor<64xi32, #a>, tensor<4096xf32, #l>) {
+    // expected-error @+3 {{[E0301] needs 16640 bytes of shared memory; sm_90a allows 10000}}
+    // expected-note @+2 {{16384 bytes for the tile<4096xf32>}}
+    // expected-note @+1 {{make that tile 2 times smaller: all would need 8448 bytes}}
+    %t = tw.alloc_shared %x : tensor<4096xf32, #l> -> : !tw.buffer<4096xf32, #s>
+    // expected-note @+1 {{256 bytes for the result of a volatile load of tile<64xi32>}}
+    %old = tw.load %p {isVolatile} : tensor<64x!tw.ptr<i32>, #a> -> tensor<64xi32, #a>
+    %y = tw.shared_load %t : !tw.buffer<4096xf32, #s> -> tensor<4096xf32, #l>
+    return %old, %y : tensor<64xi32, #a>, tensor<4096xf32, #l>
+  }
+}
