@@ -27,29 +27,6 @@ using namespace mlir;
 
 namespace tilewright::codegen {
 
-/// log2 of the elements that lie together in shared memory as they do along
-/// `dim` of the tile, at most `limit`: element bits 0, 1, ... of the dimension are
-/// offset bits 0, 1, ..., and nothing else moves those.
-static int log2SharedRun(const LinearLayout &layout, const IndexMap &offsets, int dim, int limit) {
-  const Columns &registers = layout.columns(InDim::Register);
-  Columns others;
-  for (InDim from : {InDim::Register, InDim::Lane, InDim::Warp})
-    for (uint32_t offset : offsets.part(from, InDim::Offset))
-      others.push_back(offset);
-  int run = 0;
-  for (; run < limit; ++run) {
-    uint32_t element = uint32_t(1) << (layout.dimStartBit(dim) + run);
-    auto found = llvm::find(registers, element);
-    if (found == registers.end())
-      break;
-    size_t bit = found - registers.begin();
-    auto users = llvm::count_if(others, [&](uint32_t offset) { return offset >> run & 1; });
-    if (offsets.apply(InDim::Register, 1u << bit)[InDim::Offset] != 1u << run || users != 1)
-      break;
-  }
-  return run;
-}
-
 namespace {
 
 class AsyncCopyLowering {

@@ -81,6 +81,27 @@ std::optional<IndexMap> memoryOffsets(const LinearLayout &memory, const LinearLa
   return invertAndCompose(distributed, memory);
 }
 
+int log2SharedRun(const LinearLayout &layout, const IndexMap &offsets, int dim, int limit) {
+  const Columns &registers = layout.columns(InDim::Register);
+  Columns others;
+  for (InDim from : {InDim::Register, InDim::Lane, InDim::Warp})
+    for (uint32_t offset : offsets.part(from, InDim::Offset))
+      others.push_back(offset);
+  int run = 0;
+  for (; run < limit; ++run) {
+    uint32_t element = uint32_t(1) << (layout.dimStartBit(dim) + run);
+    auto found = std::find(registers.begin(), registers.end(), element);
+    if (found == registers.end())
+      break;
+    size_t bit = found - registers.begin();
+    auto users = std::count_if(others.begin(), others.end(),
+                               [&](uint32_t offset) { return offset >> run & 1; });
+    if (offsets.apply(InDim::Register, 1u << bit)[InDim::Offset] != 1u << run || users != 1)
+      break;
+  }
+  return run;
+}
+
 MemoryVectors memoryVectors(const IndexMap &offsets, int numRegisters, int maxLog2Elements) {
   Columns registers = offsets.part(InDim::Register, InDim::Offset);
   uint32_t threadBits = 0;

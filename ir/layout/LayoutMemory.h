@@ -45,6 +45,11 @@ HardwareIndex duplicateThreadMasks(const LinearLayout &layout);
 /// elements.
 std::optional<IndexMap> memoryOffsets(const LinearLayout &memory, const LinearLayout &distributed);
 
+/// log2 of the elements that lie together in memory as they do along `dim` of the tile, at most
+/// `limit`: element bits 0, 1, ... of the dimension are offset bits 0, 1, ..., and nothing else
+/// moves those. `offsets` are memoryOffsets of the tile's layout.
+int log2SharedRun(const LinearLayout &layout, const IndexMap &offsets, int dim, int limit);
+
 /// How registers group into vectors of consecutive offsets; offsets[v] is the
 /// register part of the first offset of vector v, to be XORed with the
 /// thread's.

@@ -9,6 +9,7 @@
 
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutMemory.h"
+#include "ir/support/Hardware.h"
 #include "passes/analysis/AliasInfo.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
@@ -182,10 +183,14 @@ private:
     if (facts.bufferObstacle.empty() &&
         size_t(std::distance(op->user_begin(), op->user_end())) != facts.allocs.size())
       facts.bufferObstacle = "its tile is also used in registers";
-    if (facts.isTma())
+    if (facts.isTma()) {
       facts.copyObstacle = tmaObstacle(facts);
-    else
-      facts.copyObstacle = cpAsyncObstacle(llvm::cast<ir::LoadOp>(op), /*isOwn=*/false);
+      return;
+    }
+    auto load = llvm::cast<ir::LoadOp>(op);
+    facts.copyObstacle = cpAsyncObstacle(load, /*isOwn=*/false);
+    if (facts.copyObstacle.empty() && copiedAtOnce(load, facts.type) < hardware::minCopyBytes)
+      facts.copyObstacle = otherOrder;
   }
 
   void findReaders(LoadFacts &facts) {
@@ -209,7 +214,22 @@ private:
                                               /*swizzleBytes=*/128);
     if (target.hasTma && facts.type.toLinear() == written)
       return "";
-    return "the product does not take the bytes in the order of memory";
+    return otherOrder;
+  }
+
+  static constexpr const char *otherOrder =
+      "the product does not take the bytes in the order of memory";
+
+  /// Bytes that are neighbours in memory and in `buffer`.
+  static int copiedAtOnce(ir::LoadOp load, ir::BufferType buffer) {
+    LinearLayout layout = ir::getLinearLayout(tileType(load.getResult()));
+    std::optional<IndexMap> offsets = memoryOffsets(buffer.toLinear(), layout);
+    if (!offsets)
+      return 0;
+    auto dimension = load->getAttrOfType<IntegerAttr>(ir::vectorDimensionAttr);
+    int dim = dimension ? static_cast<int>(dimension.getInt()) : layout.rank() - 1;
+    int bits = ir::elementBits(buffer.getElementType()), words = bytesAtOnce(load) * 8 / bits;
+    return (bits << log2SharedRun(layout, *offsets, dim, llvm::Log2_64(words))) / 8;
   }
 
   /// cp.async fills what the mask excludes with zeros; threads that read what they have

@@ -128,6 +128,7 @@ module attributes {tw.num_warps = 4 : i32} {
 #a = #tw.layout<register = [1, 128, 8], lane = [2, 4, 16, 32, 64], warp = [], block = []>
 #b = #tw.layout<register = [16, 128, 8], lane = [32, 64, 1, 2, 4], warp = [], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128]>
+#t = #tw.shared<offset = [16, 32, 64, 128, 1, 2, 4, 8]>
 module attributes {tw.num_warps = 1 : i32, tw.num_stages = 3 : i32} {
   // cp.async leaves zeros where a mask is false, and other threads read them.
   func.func @filled(%x: tensor<16x16x!tw.ptr<f16>, #p>, %m: tensor<16x16xi1, #p>, %right: tensor<16x16xf16, #b>, %n: i32, %zero: tensor<16x16xf32, #a>) -> tensor<16x16xf32, #a> {
@@ -140,6 +141,22 @@ module attributes {tw.num_warps = 1 : i32, tw.num_stages = 3 : i32} {
       %v = tw.load %x mask %m : tensor<16x16xi1, #p> other %one : tensor<16x16xf16, #p> {tw.vector_elements = 8 : i32} : tensor<16x16x!tw.ptr<f16>, #p> -> tensor<16x16xf16, #p>
       %t = tw.alloc_shared %v : tensor<16x16xf16, #p> -> : !tw.buffer<16x16xf16, #s>
       %left = tw.shared_load %t : !tw.buffer<16x16xf16, #s> -> tensor<16x16xf16, #a>
+      %d = tw.dot %left, %right, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>} : tensor<16x16xf16, #a>, tensor<16x16xf16, #b>, tensor<16x16xf32, #a>
+      scf.yield %d : tensor<16x16xf32, #a>
+    }
+    return %r : tensor<16x16xf32, #a>
+  }
+
+  // Neighbours of a row lie apart in the buffer, and cp.async copies four bytes at least.
+  func.func @columns(%x: tensor<16x16x!tw.ptr<f16>, #p>, %right: tensor<16x16xf16, #b>, %n: i32, %zero: tensor<16x16xf32, #a>) -> tensor<16x16xf32, #a> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // expected-remark @below {{schedule: none}}
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<16x16xf32, #a>) : i32 {
+      // expected-remark @below {{schedule: the product does not take the bytes in the order of memory}}
+      %v = tw.load %x {tw.vector_elements = 8 : i32} : tensor<16x16x!tw.ptr<f16>, #p> -> tensor<16x16xf16, #p>
+      %t = tw.alloc_shared %v : tensor<16x16xf16, #p> -> : !tw.buffer<16x16xf16, #t>
+      %left = tw.shared_load %t : !tw.buffer<16x16xf16, #t> -> tensor<16x16xf16, #a>
       %d = tw.dot %left, %right, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>} : tensor<16x16xf16, #a>, tensor<16x16xf16, #b>, tensor<16x16xf32, #a>
       scf.yield %d : tensor<16x16xf32, #a>
     }
