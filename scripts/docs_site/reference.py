@@ -74,8 +74,8 @@ GROUPS = {
         uint32 uint64 float16 bfloat16 float32 float64 float8e4nv float8e5 float8e4b15 float8e4b8 float8e5b16 void pi32_t""",
     ),
 }
-MODULES = """aggregates basics combines compatibility core descriptors extra libdevice math memory random scaled shapes standard
-    target_info""".split()
+MODULES = """aggregates basics combines compatibility core descriptors extra extrema libdevice math memory random scaled
+    shapes standard target_info""".split()
 
 # Section of the page on the package -> names of tilewright.
 PACKAGE = {

@@ -168,7 +168,7 @@ def test_exchanged_addresses_are_told_from_what_they_point_to():
         rows, "*fp16", "*i32", "*fp16", divisible=("x", "places", "y"), R=64, C=128, options={"num_warps": 4}
     )
     exchanged = [piece["what"] for piece in explanation.shared]
-    assert exchanged == ["layout change of tile<64x*f16>"], exchanged
+    assert exchanged == ["result of a volatile load of tile<64xi32>", "layout change of tile<64x*f16>"], exchanged
 
 
 def test_barriers_have_reasons():
