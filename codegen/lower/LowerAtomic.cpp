@@ -19,6 +19,8 @@
 //   extrema of f16 and bf16, and sums of bf16 below sm_90
 //                           a loop of atom.cas.b16
 //
+// A load that may find other programs' writes (LowerMemory.cpp) hands on its result likewise.
+//
 // A red has no acquire semantics. Without a result the kernel cannot tell what it has
 // acquired, so acquire becomes relaxed and acq_rel becomes release.
 //

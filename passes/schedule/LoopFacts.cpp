@@ -228,8 +228,8 @@ private:
       return 0;
     auto dimension = load->getAttrOfType<IntegerAttr>(ir::vectorDimensionAttr);
     int dim = dimension ? static_cast<int>(dimension.getInt()) : layout.rank() - 1;
-    int bits = ir::elementBits(buffer.getElementType()), words = bytesAtOnce(load) * 8 / bits;
-    return (bits << log2SharedRun(layout, *offsets, dim, llvm::Log2_64(words))) / 8;
+    int bits = ir::elementBits(buffer.getElementType()), elements = bytesAtOnce(load) * 8 / bits;
+    return (bits << log2SharedRun(layout, *offsets, dim, llvm::Log2_64(elements))) / 8;
   }
 
   /// cp.async fills what the mask excludes with zeros; threads that read what they have
