@@ -10,6 +10,7 @@
 
 #include "tests/unit/CodegenTestSupport.h"
 
+#include <algorithm>
 #include <ctime>
 
 using namespace tilewright;
@@ -179,22 +180,19 @@ TEST(CodegenPtxTime, LongRowsCompileQuickly) {
   EXPECT_LT(seconds, 0.3);
 }
 
-/// Seconds of one program of `extent` 16-bit floats.
-static double secondsOfHalves(int extent) {
-  std::string text = vectorAdd(extent);
-  for (size_t at = text.find("f32"); at != std::string::npos; at = text.find("f32", at))
-    text.replace(at, 3, "bf16"), at += 4;
-  return secondsOfCompiling(text);
-}
-
-// Every 16-bit float read from memory is a proxy register for a while: erased one by one, as LLVM does,
-// eight times the elements take more than twenty times the time.
-TEST(CodegenPtxTime, ManyHalvesTakeLinearTime) {
-  secondsOfHalves(1024); // the target's tables are made once
-  double few = secondsOfHalves(65536), many = secondsOfHalves(524288);
-  RecordProperty("few", static_cast<int>(few * 1000));
-  RecordProperty("many", static_cast<int>(many * 1000));
-  EXPECT_LT(many, 16 * few);
+// Every 16-bit float read from memory is a proxy register for a while. Erased one by one, as LLVM does, they
+// make a large tile of halves take 1.5 times as long as one of floats; without, 0.8. Both are large, so that what
+// other processes leave of the caches and the memory is the same for both; the shorter of two times counts.
+TEST(CodegenPtxTime, HalvesTakeNoLongerThanFloats) {
+  std::string floats = vectorAdd(524288), halves = floats;
+  for (size_t at = halves.find("f32"); at != std::string::npos; at = halves.find("f32", at))
+    halves.replace(at, 3, "bf16"), at += 4;
+  double ofFloats = secondsOfCompiling(floats), ofHalves = secondsOfCompiling(halves);
+  ofFloats = std::min(ofFloats, secondsOfCompiling(floats));
+  ofHalves = std::min(ofHalves, secondsOfCompiling(halves));
+  RecordProperty("floats", static_cast<int>(ofFloats * 1000));
+  RecordProperty("halves", static_cast<int>(ofHalves * 1000));
+  EXPECT_LT(ofHalves, 1.15 * ofFloats);
 }
 
 TEST(CodegenPtxTime, SmallKernelsTakeMilliseconds) {
