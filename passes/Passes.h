@@ -61,6 +61,7 @@ std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);
 std::unique_ptr<mlir::Pass> createMergeFences();
 std::unique_ptr<mlir::Pass> createMarkConstancy(PassContext context);
+std::unique_ptr<mlir::Pass> createMarkWaits(PassContext context);
 std::unique_ptr<mlir::Pass> createExtendHints(PassContext context);
 std::unique_ptr<mlir::Pass> createDeleteBarrier(PassContext context);
 std::unique_ptr<mlir::Pass> createPrintAxisInfo(PassContext context);

@@ -15,6 +15,11 @@ class TilewrightPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let constructor = "nullptr";
 }
 
+def MarkWaits : TilewrightPass<"tw-mark-waits"> {
+  let summary = "makes the loads volatile by which a loop waits for another program";
+  let statistics = [Statistic<"numMarked", "marked", "Number of loads that became volatile">];
+}
+
 def ExtendHints : TilewrightPass<"tw-extend-hints"> {
   let summary = "lets what follows a promise about a value read the promise";
   let statistics = [Statistic<"numExtended", "extended", "Number of uses that read the promise">];

@@ -74,6 +74,8 @@ static std::unique_ptr<Pass> createFenceMerger(PassContext) { return createMerge
 /// The whole way from tile level to what code generation takes, in order.
 static constexpr Step steps[] = {
     //===--- tile level ----------------------------------------------------===//
+    // Before every pass that asks whether a load is plain: this one decides it.
+    {createMarkWaits, Role::Lowering},
     // Before anything that deletes ops without users: a promise that stands as a statement has
     // none until this step.
     {createExtendHints, Role::Optimisation},

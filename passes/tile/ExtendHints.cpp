@@ -8,7 +8,7 @@
 //
 // Why: programs write a promise as a statement, `tl.multiple_of(pointers, 16)`,
 // and go on with the variable. The promise is about the value, so it holds
-// wherever the promise was made before. First of all passes, because the next
+// wherever the promise was made before. Among the first passes, because the next
 // ones delete an op that nothing uses.
 //
 //===----------------------------------------------------------------------===//

@@ -3,7 +3,8 @@
 """Volatile loads: each element is read by one thread, so that all threads of a program go on with one value.
 
 Otherwise a program that waits for others (a scan with decoupled look-back) may leave its loop in one warp
-earlier than in another, and the barriers of its threads no longer meet.
+earlier than in another, and the barriers of its threads no longer meet. A plain load by which a `while` loop
+waits is taken for volatile.
 """
 
 import re
@@ -57,7 +58,9 @@ def test_one_thread_reads(target):
 
 
 @tilewright.jit
-def look_back_kernel(keys_ptr, places_ptr, first_ptr, status_ptr, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+def look_back_kernel(
+    keys_ptr, places_ptr, first_ptr, status_ptr, n, BINS: tl.constexpr, BLOCK: tl.constexpr, VOLATILE: tl.constexpr
+):
     program = tl.program_id(0)
     index = program * BLOCK + tl.arange(0, BLOCK)
     keys = tl.load(keys_ptr + index, mask=index < n, other=BINS)
@@ -69,9 +72,9 @@ def look_back_kernel(keys_ptr, places_ptr, first_ptr, status_ptr, n, BINS: tl.co
         before = 0
         other = program - 1
         while other >= 0:
-            found = tl.load(status_ptr + other * BINS + key, volatile=True)
+            found = tl.load(status_ptr + other * BINS + key, volatile=VOLATILE)
             while found == 0:
-                found = tl.load(status_ptr + other * BINS + key, volatile=True)
+                found = tl.load(status_ptr + other * BINS + key, volatile=VOLATILE)
             before += found & 0x1FFFFFFF
             other = tl.where((found & (1 << 29)) != 0, -1, other - 1)
         tl.store(status, (before + count) | (1 << 30) | (1 << 29), cache_modifier=".cg")
@@ -80,23 +83,46 @@ def look_back_kernel(keys_ptr, places_ptr, first_ptr, status_ptr, n, BINS: tl.co
 
 
 @tilewright.jit
-def all_flags_kernel(flags_ptr, sums_ptr, out_ptr, FLAGS: tl.constexpr, BLOCK: tl.constexpr):
+def all_flags_kernel(flags_ptr, sums_ptr, out_ptr, FLAGS: tl.constexpr, BLOCK: tl.constexpr, VOLATILE: tl.constexpr):
     program = tl.program_id(0)
     index = tl.arange(0, FLAGS)
     tl.store(sums_ptr + program, program * program)
     tl.debug_barrier()
     tl.atomic_xchg(flags_ptr + program, 1)
     rounds = 0
-    while tl.sum(tl.load(flags_ptr + index, volatile=True)) < FLAGS:
+    while tl.sum(tl.load(flags_ptr + index, volatile=VOLATILE)) < FLAGS:
         rounds += 1
     total = tl.sum(tl.load(sums_ptr + index, volatile=True))
     wide = tl.arange(0, BLOCK)
     tl.store(out_ptr + program * BLOCK + wide, total + tl.cumsum(tl.zeros([BLOCK], tl.int32) + (rounds >= 0)))
 
 
+@tilewright.jit
+def wait_kernel(flag_ptr, data_ptr, out_ptr, N: tl.constexpr):
+    index = tl.arange(0, N)
+    while tl.load(flag_ptr) != 1:
+        pass
+    tl.store(out_ptr + index, tl.load(data_ptr + index) + 1)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_plain_load_in_a_wait_is_repeated(target, warps):
+    texts = []
+    device = Emulator(target, inspect=lambda compiled: texts.append(compiled.asm["ptx"]))
+    data, out = device.array(np.arange(64, dtype=np.int32)), device.empty((64,), np.int32)
+    device.run(wait_kernel, (1,), device.array(np.ones(1, np.int32)), data, out, N=64, num_warps=warps)
+    assert_same(device.numpy(out), np.arange(1, 65, dtype=np.int32))
+    # From the loop's label to the branch back to it: the flag is read there, and the data behind it.
+    loop = re.search(r"^(\$L__BB\w+):\n(.*?)@\S+ bra\s+\1;(.*)", texts[0], re.MULTILINE | re.DOTALL)
+    assert "ld.volatile" in loop[2]
+    assert "ld.global" in loop[3] and "ld.global" not in texts[0][: loop.end(2)]
+
+
 @pytest.mark.gpu
+@pytest.mark.parametrize("volatile", [True, False])
 @pytest.mark.parametrize("warps", [4, 8, 16])
-def test_look_back(gpu, warps):
+def test_look_back(gpu, warps, volatile):
     n, block, bins = 200_003, 1024, 16
     programs = -(-n // block)
     for seed in range(12):
@@ -105,18 +131,21 @@ def test_look_back(gpu, warps):
         places = gpu.array(np.full(n, -1, np.int32))
         status = gpu.array(np.zeros(programs * bins, np.int32))
         arguments = gpu.array(keys), places, gpu.array(first), status, n
-        gpu.run(look_back_kernel, (programs,), *arguments, BINS=bins, BLOCK=block, num_warps=warps)
+        constants = {"BINS": bins, "BLOCK": block, "VOLATILE": volatile}
+        gpu.run(look_back_kernel, (programs,), *arguments, **constants, num_warps=warps)
         wanted = np.empty(n, np.int32)
         wanted[np.argsort(keys, kind="stable")] = np.arange(n)
         assert_same(gpu.numpy(places), wanted)
 
 
 @pytest.mark.gpu
-def test_flags_of_all_programs(gpu):
+@pytest.mark.parametrize("volatile", [True, False])
+def test_flags_of_all_programs(gpu, volatile):
     programs, block = 64, 512
+    constants = {"FLAGS": programs, "BLOCK": block, "VOLATILE": volatile}
     for _ in range(12):
         flags, sums = (gpu.array(np.zeros(programs, np.int32)) for _ in range(2))
         out = gpu.array(np.zeros((programs, block), np.int32))
-        gpu.run(all_flags_kernel, (programs,), flags, sums, out, FLAGS=programs, BLOCK=block, num_warps=8)
+        gpu.run(all_flags_kernel, (programs,), flags, sums, out, **constants, num_warps=8)
         total = sum(program * program for program in range(programs))
         assert_same(gpu.numpy(out), np.tile(total + np.arange(1, block + 1, dtype=np.int32), (programs, 1)))
