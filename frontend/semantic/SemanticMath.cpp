@@ -133,10 +133,16 @@ Value Semantic::fdiv(const Operand &lhs, const Operand &rhs, bool ieeeRounding) 
   return builder.binary(rounded ? BinaryOp::DivFloatRounded : BinaryOp::DivFloat, left, right);
 }
 
+/// In Triton's words, and with its names of types, which programs compare.
+[[noreturn]] static void throwUnexpectedType(const std::string &name, const char *expected,
+                                             const char *help, const DType &type) {
+  throwUnsupportedType(help, "tl.{}: Expected dtype [{}] but got {}", name, expected,
+                       type.isInteger() ? type.longName() : type.name());
+}
+
 static void requireFloat32(const Value &value, const char *name) {
   if (value.type.scalar != float32Type)
-    throwUnsupportedType("cast it: x.to(tl.float32)", "tl.{} needs fp32, got {}", name,
-                         value.type.name());
+    throwUnexpectedType(name, "'fp32'", "cast it: x.to(tl.float32)", value.type.scalar);
 }
 
 Value Semantic::divRounded(const Operand &lhs, const Operand &rhs) {
@@ -155,8 +161,8 @@ Value Semantic::mulHigh(const Operand &lhs, const Operand &rhs) {
   auto [left, right] = unify(toValue(lhs), toValue(rhs), /*isDivisionOrModulo=*/false);
   const DType &type = left.type.scalar;
   if (!type.isInteger() || type.bitWidth() < 32)
-    throwUnsupportedType("cast both to uint32 or uint64",
-                         "tl.umulhi needs 32- or 64-bit integers, got {}", left.type.name());
+    throwUnexpectedType("umulhi", "'int32', 'int64', 'uint32', 'uint64'",
+                        "cast both to uint32 or uint64", type);
   return builder.binary(BinaryOp::MulHighUnsigned, left, right);
 }
 
@@ -191,8 +197,7 @@ Value Semantic::math(UnaryOp op, const Operand &operand, const std::string &name
                     : toValue(operand);
   ScalarKind kind = value.type.scalar.kind();
   if (kind != ScalarKind::Float32 && kind != ScalarKind::Float64)
-    throwUnsupportedType("cast it: x.to(tl.float32)", "tl.{} needs fp32 or fp64, got {}", name,
-                         value.type.name());
+    throwUnexpectedType(name, "'fp32', 'fp64'", "cast it: x.to(tl.float32)", value.type.scalar);
   return builder.unary(op, value);
 }
 

@@ -196,7 +196,10 @@ def literal_too_large(x):
 
 
 @CASES.add(
-    "[E0120] tl.exp needs fp32 or fp64, got fp16", "cast it: x.to(tl.float32)", "tl.exp(tl.load(x))", x=np.zeros(1, np.float16)
+    "[E0120] tl.exp: Expected dtype ['fp32', 'fp64'] but got fp16",
+    "cast it: x.to(tl.float32)",
+    "tl.exp(tl.load(x))",
+    x=np.zeros(1, np.float16),
 )
 def exp_of_half(x):
     tl.store(x, tl.exp(tl.load(x)))
@@ -213,7 +216,7 @@ def clamp_of_integers(x):
 
 
 @CASES.add(
-    "[E0120] tl.umulhi needs 32- or 64-bit integers, got i16",
+    "[E0120] tl.umulhi: Expected dtype ['int32', 'int64', 'uint32', 'uint64'] but got int16",
     "cast both to uint32 or uint64",
     "tl.umulhi(tl.load(x), tl.load(x))",
     x=np.zeros(1, np.int16),

@@ -165,19 +165,19 @@ TEST_F(OperatorTest, RoundedAndFusedArithmetic) {
   EXPECT_EQ(errorOf([&] { semantic.fdiv(f16, f32, false); }),
             "E0116 tl.fdiv does not promote: got fp16 and fp32");
   EXPECT_EQ(errorOf([&] { semantic.divRounded(f16, f16); }),
-            "E0120 tl.div_rn needs fp32, got fp16");
+            "E0120 tl.div_rn: Expected dtype ['fp32'] but got fp16");
   EXPECT_EQ(text(semantic.sqrtRounded(f32)), "SqrtRounded(f)");
   EXPECT_EQ(text(semantic.mulHigh(Literal::integer(0xD2511F53), u32)),
             "MulHighUnsigned(3528531795:u32, u)");
   EXPECT_EQ(errorOf([&] { semantic.mulHigh(tile("s", "i16"), tile("s", "i16")); }),
-            "E0120 tl.umulhi needs 32- or 64-bit integers, got i16");
+            "E0120 tl.umulhi: Expected dtype ['int32', 'int64', 'uint32', 'uint64'] but got int16");
 }
 
 TEST_F(OperatorTest, FunctionsOfOneOperand) {
   EXPECT_EQ(text(semantic.math(UnaryOp::Exp, f32, "exp")), "Exp(f)");
   EXPECT_EQ(text(semantic.math(UnaryOp::Sqrt, Literal::integer(2), "sqrt")), "Sqrt(2:fp32)");
   EXPECT_EQ(errorOf([&] { semantic.math(UnaryOp::Exp, tile("h", "fp16", {8}), "exp"); }),
-            "E0120 tl.exp needs fp32 or fp64, got fp16[8]");
+            "E0120 tl.exp: Expected dtype ['fp32', 'fp64'] but got fp16");
   EXPECT_EQ(text(semantic.abs(i32)), "AbsInt(i)");
   EXPECT_EQ(text(semantic.abs(u32)), "u");
   EXPECT_EQ(text(semantic.abs(f16)), "AbsFloat(h)");
