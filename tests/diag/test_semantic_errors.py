@@ -206,6 +206,26 @@ def exp_of_half(x):
 
 
 @CASES.add(
+    "[E0120] tl.max: input must be a tensor, got float",
+    "pass a value of the kernel, or tl.full(shape, value, dtype)",
+    "tl.max(3.0, axis=0)",
+    x=i32(),
+)
+def max_of_a_number(x):
+    tl.store(x, tl.max(3.0, axis=0))
+
+
+@CASES.add(
+    "[E0120] tl.sort: x must be a tensor, got None",
+    "pass a value of the kernel, or tl.full(shape, value, dtype)",
+    "tl.sort(None)",
+    x=i32(),
+)
+def sort_of_none(x):
+    tl.store(x, tl.sort(None))
+
+
+@CASES.add(
     "[E0120] tl.clamp needs floats, got i32",
     "use tl.minimum and tl.maximum for integers",
     "tl.clamp(tl.load(x), 0, 1)",

@@ -97,9 +97,32 @@ def _own(inner):
 
     @functools.wraps(inner)
     def call(*args, _semantic=None, _builder=None, _generator=None, **kwargs):
-        return inner(*args, **kwargs)
+        try:
+            return inner(*args, **kwargs)
+        except AttributeError as error:
+            better = _no_tensor(inner, args, kwargs, error)
+            if better is None:
+                raise
+            raise better from None
 
     return call
+
+
+def _no_tensor(function, args, kwargs, error):
+    """The E0120 of an argument that has no shape and no type because it is a plain value; None where that is not it."""
+    obj = getattr(error, "obj", None)
+    if error.name not in ("dtype", "shape", "numel", "type") or not (obj is None or type(obj) in (bool, int, float, str)):
+        return None
+    names = (*zip(function.__code__.co_varnames, args), *kwargs.items())
+    name = next((name for name, value in names if unwrap(value) is obj), None)
+    if name is None:
+        return None
+    got = "None" if obj is None else type(obj).__name__
+    return errors.make(
+        "E0120",
+        message=f"tl.{function.__name__}: {name} must be a tensor, got {got}",
+        help="pass a value of the kernel, or tl.full(shape, value, dtype)",
+    )
 
 
 _CODE_OF_OWN_CALLS = _own(lambda: None).__code__
