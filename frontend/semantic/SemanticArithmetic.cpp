@@ -80,8 +80,9 @@ Value Semantic::arithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs
     return bitwise(op, lhs, rhs);
   if (op == Arithmetic::FloorDiv &&
       (scalarTypeOf(lhs).isFloating() || scalarTypeOf(rhs).isFloating()))
-    throwTypeMismatch("use '/' and tl.floor for floats", "'//' needs integers, got {} and {}",
-                      operandName(lhs), operandName(rhs));
+    throwTypeMismatch("use '/' and tl.floor for floats",
+                      "unexpected type: '//' needs integers, got {} and {}", operandName(lhs),
+                      operandName(rhs));
   auto [left, right] = unify(lhs, rhs, isDivisionOrModulo(op));
   const DType &type = left.type.scalar;
   if (op == Arithmetic::TrueDiv && type.isInteger())
@@ -217,7 +218,8 @@ Value Semantic::negate(const Value &operand) {
 Value Semantic::invert(const Value &operand) {
   const DType &type = operand.type.scalar;
   if (!type.isInteger())
-    throwTypeMismatch("cast it to an integer first", "'~' needs an integer, got {}",
+    throwTypeMismatch("cast it to an integer first",
+                      "wrong type argument to unary invert: '~' needs an integer, got {}",
                       operand.type.name());
   // All ones, in the form constantInt takes: the value -1, or the largest one.
   uint64_t ones = ~uint64_t(0);

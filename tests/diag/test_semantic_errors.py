@@ -96,7 +96,12 @@ def transpose_of_vector(x):
 # -- types ------------------------------------------------------------------
 
 
-@CASES.add("[E0116] '//' needs integers, got fp32 and i32", "use '/' and tl.floor for floats", "a // tl.program_id(0)", x=f32())
+@CASES.add(
+    "[E0116] unexpected type: '//' needs integers, got fp32 and i32",
+    "use '/' and tl.floor for floats",
+    "a // tl.program_id(0)",
+    x=f32(),
+)
 def floor_division_of_floats(x):
     a = tl.load(x)
     tl.store(x, a // tl.program_id(0))

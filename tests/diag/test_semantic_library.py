@@ -31,7 +31,7 @@ def softmax_of_rows(x):
 
 
 @CASES.add(
-    "[E0120] tl.xor_sum needs integers, got fp32[8]",
+    "[E0120] tl.xor_sum only supported for integers, got fp32[8]",
     "cast or reinterpret it as an integer type",
     "tl.xor_sum(tl.zeros((8,), tl.float32))",
     x=f32(),

@@ -42,7 +42,8 @@ TEST_F(OperatorTest, DivisionLeavesSmallTypes) {
             "DivFloat(FloatExtend<fp32>(b), 2:fp32)");
   EXPECT_EQ(apply(Arithmetic::Mod, f16, f16),
             "RemFloat(FloatExtend<fp32>(h), FloatExtend<fp32>(h))");
-  EXPECT_EQ(refuse(Arithmetic::FloorDiv, f32, i32), "E0116 '//' needs integers, got fp32 and i32");
+  EXPECT_EQ(refuse(Arithmetic::FloorDiv, f32, i32),
+            "E0116 unexpected type: '//' needs integers, got fp32 and i32");
   EXPECT_EQ(refuse(Arithmetic::TrueDiv, i32, u32),
             "E0116 Cannot use i32 and u32 in a division because they have different signedness");
 }
@@ -114,7 +115,8 @@ TEST_F(OperatorTest, UnaryOperators) {
   EXPECT_EQ(text(semantic.negate(u32)), "Sub(0:u32, u)");
   EXPECT_EQ(text(semantic.invert(tile("s", "i8", {4}))), "Xor(s, Splat(-1:i8))");
   EXPECT_EQ(text(semantic.invert(flag)), "Xor(q, 1:i1)");
-  EXPECT_EQ(errorOf([&] { semantic.invert(f32); }), "E0116 '~' needs an integer, got fp32");
+  EXPECT_EQ(errorOf([&] { semantic.invert(f32); }),
+            "E0116 wrong type argument to unary invert: '~' needs an integer, got fp32");
   EXPECT_EQ(errorOf([&] { semantic.negate(pointer); }), "E0116 cannot negate *fp32");
 }
 

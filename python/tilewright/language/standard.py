@@ -190,7 +190,7 @@ def _require_integers(name, input):
     if not input.dtype.is_int():
         raise errors.make(
             "E0120",
-            message=f"tl.{name} needs integers, got {input.type.short_name}",
+            message=f"tl.{name} only supported for integers, got {input.type.short_name}",
             help="cast or reinterpret it as an integer type",
         )
 
