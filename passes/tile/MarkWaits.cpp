@@ -39,11 +39,18 @@ namespace tilewright::passes {
 /// Whether `value` is computed from what exists before the loop alone. Its ops may stand in the
 /// loop: nothing is hoisted yet.
 static bool isInvariant(Value value, Operation *loop) {
-  if (!loop->isAncestor(value.getParentBlock()->getParentOp()))
-    return true;
-  Operation *op = value.getDefiningOp();
-  return op && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isInvariant(operand, loop); });
+  llvm::SetVector<Value> values;
+  values.insert(value);
+  for (size_t index = 0; index < values.size(); ++index) {
+    Value each = values[index];
+    if (!loop->isAncestor(each.getParentBlock()->getParentOp()))
+      continue;
+    Operation *op = each.getDefiningOp();
+    if (!op || op->getNumRegions() != 0 || !isMemoryEffectFree(op))
+      return false;
+    values.insert(op->operand_begin(), op->operand_end());
+  }
+  return true;
 }
 
 /// The loads whose values the loop's condition is computed from, in the loop or before it; what

@@ -119,6 +119,23 @@ def test_plain_load_in_a_wait_is_repeated(target, warps):
     assert "ld.global" in loop[3] and "ld.global" not in texts[0][: loop.end(2)]
 
 
+@tilewright.jit
+def doubled_address_kernel(flags_ptr, out_ptr):
+    done = False
+    while not done:
+        place = tl.program_id(0)
+        for _ in tl.static_range(60):
+            place = place * 3 + place
+        done = tl.load(flags_ptr + place) == 1
+    tl.store(out_ptr, 1)
+
+
+def test_long_addresses_of_a_wait_take_linear_time():
+    # Each step uses the one before twice: 2^60 ways lead to its start.
+    source = tilewright.ASTSource(doubled_address_kernel, {"flags_ptr": "*i32", "out_ptr": "*i32"})
+    assert tilewright.compile(source, "sm_90a").asm["ptx"].count("ld.volatile") == 1
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("volatile", [True, False])
 @pytest.mark.parametrize("warps", [4, 8, 16])
