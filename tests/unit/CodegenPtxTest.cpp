@@ -181,8 +181,8 @@ TEST(CodegenPtxTime, LongRowsCompileQuickly) {
 }
 
 // Every 16-bit float read from memory is a proxy register for a while. Erased one by one, as LLVM does, they
-// make a large tile of halves take 1.5 times as long as one of floats; without, 0.8. Both are large, so that what
-// other processes leave of the caches and the memory is the same for both; the shorter of two times counts.
+// make a large tile of halves take 1.4 to 1.5 times as long as one of floats; erased together, 0.8 times. Both are
+// large, so that what other processes leave of the caches and the memory is the same; the shorter of two times counts.
 TEST(CodegenPtxTime, HalvesTakeNoLongerThanFloats) {
   std::string floats = vectorAdd(524288), halves = floats;
   for (size_t at = halves.find("f32"); at != std::string::npos; at = halves.find("f32", at))
