@@ -231,6 +231,16 @@ def sort_of_none(x):
 
 
 @CASES.add(
+    "[E0120] tl.argmax: input must be a tensor, got tuple",
+    "pass a value of the kernel, or tl.full(shape, value, dtype)",
+    "tl.argmax(tl.arange(0, 8).shape, 0)",
+    x=i32(),
+)
+def argmax_of_a_shape(x):
+    tl.store(x, tl.argmax(tl.arange(0, 8).shape, 0))
+
+
+@CASES.add(
     "[E0120] tl.clamp needs floats, got i32",
     "use tl.minimum and tl.maximum for integers",
     "tl.clamp(tl.load(x), 0, 1)",

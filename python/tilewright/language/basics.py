@@ -109,15 +109,15 @@ def _own(inner):
 
 
 def _no_tensor(function, args, kwargs, error):
-    """The E0120 of an argument that has no shape and no type because it is a plain value; None where that is not it."""
+    """The E0120 of an argument that has no shape and no type because it is no tensor; None where that is not it."""
     obj = getattr(error, "obj", None)
-    if error.name not in ("dtype", "shape", "numel", "type") or not (obj is None or type(obj) in (bool, int, float, str)):
+    if error.name not in ("dtype", "shape", "numel", "type"):
         return None
     names = (*zip(function.__code__.co_varnames, args), *kwargs.items())
     name = next((name for name, value in names if unwrap(value) is obj), None)
     if name is None:
         return None
-    got = "None" if obj is None else type(obj).__name__
+    got = "None" if obj is None else "tuple" if isinstance(obj, builtins.tuple) else type(obj).__name__
     return errors.make(
         "E0120",
         message=f"tl.{function.__name__}: {name} must be a tensor, got {got}",

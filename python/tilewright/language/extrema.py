@@ -37,7 +37,7 @@ def _arg_reduce(name, input, axis, keep_dims):
     all_dims = axis is None
     if all_dims:
         input, axis = core.reshape(input, (input.numel,)), 0
-    if not -len(input.shape) <= axis < len(input.shape):
+    if not isinstance(axis, int) or not -len(input.shape) <= axis < len(input.shape):
         # The reduction has the message for it.
         return core.reduce(input, axis, name, keep_dims)
     axis %= len(input.shape)

@@ -176,14 +176,14 @@ def min(input, axis=None, return_indices=False, return_indices_tie_break_left=Tr
 @builtin
 def argmax(input, axis, tie_break_left=True, keep_dims=False):
     """Lowest index of the maximum along `axis`, whatever `tie_break_left` says."""
-    return max(input, axis, True, tie_break_left, keep_dims)[1]
+    return find_extremum("max", input, axis, True, keep_dims)[1]
 
 
 @method
 @builtin
 def argmin(input, axis, tie_break_left=True, keep_dims=False):
     """Lowest index of the minimum along `axis`, whatever `tie_break_left` says."""
-    return min(input, axis, True, tie_break_left, keep_dims)[1]
+    return find_extremum("min", input, axis, True, keep_dims)[1]
 
 
 def _require_integers(name, input):
