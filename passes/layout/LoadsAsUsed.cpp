@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Examples: a short row that all warps work with; a row that is loaded once per warp,
-// scaled, and then spread over the rows of a tile. A pointer that a loop advances for such
-// a load goes along. Copies in several warps count as accesses of the cache only
+// scaled, and then spread over the rows of a tile; numbers of rows and what is loaded at
+// them. A pointer that a loop advances for such a load goes along. Copies in several warps count as accesses of the cache only
 // (CostModel.h); InsertBarriers keeps them before a later store.
 //
 // How:
@@ -85,10 +85,7 @@ bool LoadsAsUsed::canRetypeLoad(ir::LoadOp load) {
   auto loop = load->getParentOfType<LoopLikeOpInterface>();
   if (loop && loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted())
     return false;
-  return llvm::all_of(load->getOperands(), [&](Value operand) {
-    return materializer.isCheap(operand) ||
-           (operand == load.getPointer() && advanceOfPointer(load, materializer));
-  });
+  return true;
 }
 
 bool LoadsAsUsed::canRetype(Operation *op) {
@@ -105,19 +102,20 @@ LayoutAttr LoadsAsUsed::wantedByUsers(Value value) const {
   for (Operation *user : value.getUsers()) {
     auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user);
     LayoutAttr own = convert ? layoutOf(convert.getResult()) : wanted.lookup(user);
-    if (!own || llvm::isa<ir::LoadOp>(user) || (layout && layout != own))
+    if (!own || (layout && layout != own))
       return {};
     layout = own;
   }
   return layout;
 }
 
-/// Whether all operands of a computation can be had in the layout that it should take.
+/// Whether all operands of an op can be had in the layout that it should take.
 bool LoadsAsUsed::hasOperandsFor(Operation *op) {
-  if (llvm::isa<ir::LoadOp>(op))
-    return true;
+  auto load = llvm::dyn_cast<ir::LoadOp>(op);
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     if (!isTile(operand) || materializer.isCheap(operand))
+      return true;
+    if (load && operand == load.getPointer() && advanceOfPointer(load, materializer))
       return true;
     Operation *producer = operand.getDefiningOp();
     return producer && wanted.lookup(producer) == wanted.lookup(op);
@@ -207,24 +205,28 @@ LoadsAsUsed::Slice LoadsAsUsed::sliceFrom(ir::LoadOp load,
   while (!waiting.empty()) {
     Operation *op = waiting.pop_back_val();
     llvm::for_each(op->getUsers(), reach);
-    if (auto other = llvm::dyn_cast<ir::LoadOp>(op)) {
-      slice.loads.push_back(other);
-      continue;
-    }
-    slice.computations.push_back(op);
     for (Value operand : op->getOperands())
       reach(operand.getDefiningOp());
+    if (auto other = llvm::dyn_cast<ir::LoadOp>(op))
+      slice.loads.push_back(other);
+    else
+      slice.computations.push_back(op);
   }
   return slice;
+}
+
+/// The others are in the slice as well, or a loop's pointer that has the layout already.
+void LoadsAsUsed::retypeOperands(Operation *op, LayoutAttr layout) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (isTile(operand.get()) && materializer.isCheap(operand.get()))
+      operand.set(materializer.get(operand.get(), layout));
 }
 
 void LoadsAsUsed::retypeLoad(ir::LoadOp load, LayoutAttr layout) {
   MemoryAccess access = *analyzeAccess(load, *axes, context.target);
   if (ir::AddPtrOp advance = advanceOfPointer(load, materializer))
     retypePointer(advance, layout, materializer);
-  for (OpOperand &operand : load->getOpOperands())
-    if (isTile(operand.get()))
-      operand.set(materializer.get(operand.get(), layout));
+  retypeOperands(load, layout);
   setLayout(load.getResult(), layout);
   setVectorWidth(access, ir::getLinearLayout(tileType(load.getResult())));
   context.remark(load, {"load-layout", true, {}, {}, "loaded as its users hold it"});
@@ -244,9 +246,7 @@ void LoadsAsUsed::retype(const Slice &slice) {
     dropConversions(load.getResult());
   }
   for (Operation *op : slice.computations) {
-    for (OpOperand &operand : op->getOpOperands())
-      if (isTile(operand.get()) && materializer.isCheap(operand.get()))
-        operand.set(materializer.get(operand.get(), slice.layout));
+    retypeOperands(op, slice.layout);
     setLayout(op->getResult(0), slice.layout);
     dropConversions(op->getResult(0));
   }

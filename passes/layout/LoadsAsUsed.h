@@ -55,6 +55,7 @@ private:
   bool shouldRetype(const Slice &slice);
   double savedByLoads(const Slice &slice);
   void retype(const Slice &slice);
+  void retypeOperands(mlir::Operation *op, ir::LayoutAttr layout);
   void retypeLoad(ir::LoadOp load, ir::LayoutAttr layout);
 };
 

@@ -26,6 +26,22 @@
 // CHECK: tw.load
 // CHECK: arith.addf
 // CHECK: tw.convert_layout
+
+// Numbers of rows, and what is loaded at them, wanted by rows of a tile both.
+// CHECK-LABEL: @gathered
+// CHECK-NOT: tw.convert_layout
+// CHECK: %[[I:.*]] = tw.load {{.*}} -> tensor<32xi32, #[[B]]>
+// CHECK: %[[P:.*]] = tw.addptr {{.*}}, %[[I]] : tensor<32x!tw.ptr<f32>, #[[B]]>
+// CHECK: %[[X:.*]] = tw.load %[[P]] {{.*}} -> tensor<32xf32, #[[B]]>
+// CHECK-NOT: tw.convert_layout
+// CHECK: return %[[X]], %[[I]]
+
+// What is loaded at the numbers is wanted as it is: so are the numbers.
+// CHECK-LABEL: @gathered_as_it_is
+// CHECK: %[[I:.*]] = tw.load
+// CHECK: tw.addptr {{.*}}, %[[I]]
+// CHECK: tw.load
+// CHECK: tw.convert_layout %[[I]]
 module attributes {tw.num_warps = 4 : i32} {
   func.func @computed(%x: !tw.ptr<f32>, %y: !tw.ptr<f32>) -> (tensor<32xf32, #b>, tensor<32xf32, #b>) {
     %r = tw.range 0 to 32 : tensor<32xi32, #a>
@@ -58,6 +74,29 @@ module attributes {tw.num_warps = 4 : i32} {
     %s = arith.addf %u, %y : tensor<32xf32, #a>
     %0 = tw.convert_layout %s : tensor<32xf32, #a> -> tensor<32xf32, #b>
     return %0 : tensor<32xf32, #b>
+  }
+  func.func @gathered(%n: !tw.ptr<i32>, %x: !tw.ptr<f32>) -> (tensor<32xf32, #b>, tensor<32xi32, #b>) {
+    %r = tw.range 0 to 32 : tensor<32xi32, #a>
+    %ns = tw.splat %n : !tw.ptr<i32> -> tensor<32x!tw.ptr<i32>, #a>
+    %np = tw.addptr %ns, %r : tensor<32x!tw.ptr<i32>, #a>, tensor<32xi32, #a>
+    %i = tw.load %np : tensor<32x!tw.ptr<i32>, #a> -> tensor<32xi32, #a>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<32x!tw.ptr<f32>, #a>
+    %xp = tw.addptr %xs, %i : tensor<32x!tw.ptr<f32>, #a>, tensor<32xi32, #a>
+    %v = tw.load %xp : tensor<32x!tw.ptr<f32>, #a> -> tensor<32xf32, #a>
+    %0 = tw.convert_layout %v : tensor<32xf32, #a> -> tensor<32xf32, #b>
+    %1 = tw.convert_layout %i : tensor<32xi32, #a> -> tensor<32xi32, #b>
+    return %0, %1 : tensor<32xf32, #b>, tensor<32xi32, #b>
+  }
+  func.func @gathered_as_it_is(%n: !tw.ptr<i32>, %x: !tw.ptr<f32>) -> (tensor<32xf32, #a>, tensor<32xi32, #b>) {
+    %r = tw.range 0 to 32 : tensor<32xi32, #a>
+    %ns = tw.splat %n : !tw.ptr<i32> -> tensor<32x!tw.ptr<i32>, #a>
+    %np = tw.addptr %ns, %r : tensor<32x!tw.ptr<i32>, #a>, tensor<32xi32, #a>
+    %i = tw.load %np : tensor<32x!tw.ptr<i32>, #a> -> tensor<32xi32, #a>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<32x!tw.ptr<f32>, #a>
+    %xp = tw.addptr %xs, %i : tensor<32x!tw.ptr<f32>, #a>, tensor<32xi32, #a>
+    %v = tw.load %xp : tensor<32x!tw.ptr<f32>, #a> -> tensor<32xf32, #a>
+    %1 = tw.convert_layout %i : tensor<32xi32, #a> -> tensor<32xi32, #b>
+    return %v, %1 : tensor<32xf32, #a>, tensor<32xi32, #b>
   }
 }
 
