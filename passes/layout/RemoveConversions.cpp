@@ -18,8 +18,9 @@
 //     layout is loaded in it where that costs less (LoadsAsUsed).
 //  5. raising: in a loop, what an elementwise op makes is converted by way of its operands
 //     where that is less work per iteration, as where all but a row come from outside.
-//  6. waiting: outside of loops, a conversion that is needed only after later loads
-//     follows them. Its barrier would keep them from starting together.
+//  6. waiting: outside of loops, a conversion or what is computed from one loaded tile
+//     follows later loads if it is needed only after them. Its barrier, or its need of what
+//     was loaded, would keep them from starting together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -190,7 +191,7 @@ public:
       numRemoved += loads.numRemoved();
       numRefused += loads.numRefused();
     });
-    moveAfterLoads();
+    getOperation().walk([&](func::FuncOp function) { moveAfterLoads(function); });
   }
 
 private:
@@ -239,26 +240,54 @@ private:
     return true;
   }
 
-  void moveAfterLoads() {
-    llvm::SmallVector<ir::ConvertLayoutOp> converts;
-    getOperation().walk([&](ir::ConvertLayoutOp convert) {
-      if (!convert->getParentOfType<LoopLikeOpInterface>())
-        converts.push_back(convert);
+  void moveAfterLoads(func::FuncOp function) {
+    llvm::SmallVector<Operation *> waiting;
+    // The one load that a tile is computed from, in as many bits at least: to hold what was
+    // loaded instead takes no more registers.
+    llvm::DenseMap<Value, Value> origins;
+    TileMaterializer materializer;
+    function.walk([&](Operation *op) {
+      if (op->getParentOfType<LoopLikeOpInterface>() || op->getNumResults() != 1)
+        return;
+      Value result = op->getResult(0);
+      if (llvm::isa<ir::LoadOp>(op))
+        origins[result] = result;
+      else if (Value origin = originOf(op, origins, materializer))
+        origins[result] = origin;
+      if (llvm::isa<ir::ConvertLayoutOp>(op) ||
+          (!llvm::isa<ir::LoadOp>(op) && origins.contains(result)))
+        waiting.push_back(op);
     });
-    // From the last one, so that a conversion makes way for what it converts.
-    for (ir::ConvertLayoutOp convert : llvm::reverse(converts)) {
+    // From the last one, so that each makes way for what it is computed from.
+    for (Operation *op : llvm::reverse(waiting)) {
       Operation *first = nullptr;
-      for (Operation *user : convert->getUsers()) {
-        Operation *here = convert->getBlock()->findAncestorOpInBlock(*user);
+      for (Operation *user : op->getUsers()) {
+        Operation *here = op->getBlock()->findAncestorOpInBlock(*user);
         if (!first || here->isBeforeInBlock(first))
           first = here;
       }
-      bool isBeforeLoad = false;
-      for (Operation *op = convert->getNextNode(); first && op != first; op = op->getNextNode())
-        isBeforeLoad |= llvm::isa<ir::LoadOp>(op);
-      if (isBeforeLoad)
-        convert->moveBefore(first);
+      auto isLoad = [](Operation &between) { return llvm::isa<ir::LoadOp>(between); };
+      if (first && llvm::any_of(llvm::make_range(op->getIterator(), first->getIterator()), isLoad))
+        op->moveBefore(first);
     }
+  }
+
+  static Value originOf(Operation *op, const llvm::DenseMap<Value, Value> &origins,
+                        TileMaterializer &materializer) {
+    bool isComputation = ir::isElementwise(op) && isMemoryEffectFree(op);
+    if (!isTile(op->getResult(0)) || !(isComputation || llvm::isa<ir::ConvertLayoutOp>(op)))
+      return {};
+    Value origin;
+    for (Value operand : op->getOperands()) {
+      if (!isTile(operand) || materializer.isCheap(operand))
+        continue;
+      Value own = origins.lookup(operand);
+      if (!own || (origin && own != origin))
+        return {};
+      origin = own;
+    }
+    bool isNarrower = origin && tileBytes(tileType(op->getResult(0))) < tileBytes(tileType(origin));
+    return isNarrower ? Value() : origin;
   }
 
   void foldConversions() {

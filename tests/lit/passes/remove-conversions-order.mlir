@@ -1,4 +1,4 @@
-// Outside of loops, conversions that are needed only after later loads follow them.
+// Outside of loops, conversions and what is computed from one tile follow later loads if they are needed only then.
 // RUN: tilewright-opt %s --tw-remove-conversions | FileCheck %s
 
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
@@ -45,5 +45,36 @@ module attributes {tw.num_warps = 4 : i32} {
       scf.yield %v : tensor<512xf32, #b>
     }
     return %r : tensor<512xf32, #b>
+  }
+
+  // Widened and scaled later: what was loaded takes half of the registers meanwhile.
+  // CHECK-LABEL: func.func @widened
+  // CHECK: tw.load %arg0
+  // CHECK-NEXT: tw.load %arg1
+  // CHECK-NEXT: arith.extf
+  // CHECK-NEXT: arith.mulf
+  // CHECK-NEXT: arith.addf
+  func.func @widened(%p: tensor<512x!tw.ptr<bf16>, #a>, %q: tensor<512x!tw.ptr<f32>, #a>) -> tensor<512xf32, #a> {
+    %x = tw.load %p {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<bf16>, #a> -> tensor<512xbf16, #a>
+    %w = arith.extf %x : tensor<512xbf16, #a> to tensor<512xf32, #a>
+    %m = arith.mulf %w, %w : tensor<512xf32, #a>
+    %y = tw.load %q {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+    %s = arith.addf %m, %y : tensor<512xf32, #a>
+    return %s : tensor<512xf32, #a>
+  }
+
+  // Narrowed, and one tile of two: waiting would take more registers.
+  // CHECK-LABEL: func.func @narrowed
+  // CHECK: arith.truncf
+  // CHECK: arith.addf
+  // CHECK: tw.load %arg2
+  func.func @narrowed(%p: tensor<512x!tw.ptr<f32>, #a>, %q: tensor<512x!tw.ptr<f32>, #a>, %r: tensor<512x!tw.ptr<f32>, #a>) -> (tensor<512xf16, #a>, tensor<512xf32, #a>) {
+    %x = tw.load %p {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+    %y = tw.load %q {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+    %n = arith.truncf %x : tensor<512xf32, #a> to tensor<512xf16, #a>
+    %s = arith.addf %x, %y : tensor<512xf32, #a>
+    %z = tw.load %r {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+    %t = arith.addf %s, %z : tensor<512xf32, #a>
+    return %n, %t : tensor<512xf16, #a>, tensor<512xf32, #a>
   }
 }
