@@ -107,8 +107,8 @@ static inline float approximateReciprocal(float x) { return 1.0f / x; }
 static inline float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 // x = 2^e (1 + f) with 1 + f in [2/3, 4/3), so that a logarithm of x near 1 is that of 1 + f
-// alone and keeps its relative accuracy: log(1 + f) = f + rest, with
-// rest = -f^2/2 + f^3 P(f), P minimax on [-1/3, 1/3].
+// alone and keeps its relative accuracy: log(1 + f) = f + rest f, with
+// rest = -f/2 + f^2 P(f), P minimax on [-1/3, 1/3].
 typedef struct {
   float e, f, rest;
 } SplitLogarithm;
@@ -129,30 +129,32 @@ static inline SplitLogarithm splitLogarithm(float x) {
   p = fma32(p, f, 0x1.99977ep-3f);
   p = fma32(p, f, -0x1.ffff0ep-3f);
   p = fma32(p, f, 0x1.555556p-2f);
-  float square = f * f;
-  return (SplitLogarithm){e, f, fma32(square * f, p, -0.5f * square)};
+  p = fma32(p, f, -0.5f);
+  return (SplitLogarithm){e, f, p * f};
 }
 
-// `r`, but for zero, negative and infinite x and NaN.
+// `r`, but for zero, negative and infinite x and NaN. The bits of all these but 0 are no less than
+// those of infinity, and x times infinity plus infinity is what is wanted of them.
 static inline float logarithmOrSpecial(float x, float r) {
-  float special = x == 0.0f ? -__builtin_inff() : x < 0.0f ? __builtin_nanf("") : x + x;
-  return x > 0.0f && x < __builtin_inff() ? r : special;
+  const float infinity = __builtin_inff();
+  float special = bitsOf(x) >= bitsOf(infinity) ? fma32(x, infinity, infinity) : r;
+  return x == 0.0f ? -infinity : special;
 }
 
 // At most 1 ULP.
 DEVICE float __tw_logf(float x) {
   SplitLogarithm log = splitLogarithm(x);
-  float r = fma32(log.e, 0x1.62e43p-1f, log.f + log.rest);
+  float r = fma32(log.e, 0x1.62e43p-1f, fma32(log.rest, log.f, log.f));
   return logarithmOrSpecial(x, r);
 }
 
-// At most 1.2 ULP, and exact for powers of two: quantisation takes ceil(log2(scale)), which an
+// At most 1.25 ULP, and exact for powers of two: quantisation takes ceil(log2(scale)), which an
 // error of 1 ULP turns into twice the scale. 1 / log 2 is the sum of two constants, and the
 // rounding error of e + f / log 2 is added again.
 DEVICE float __tw_log2f(float x) {
   const float high = 0x1.715476p+0f, low = 0x1.4ae0cp-26f;
   SplitLogarithm log = splitLogarithm(x);
-  float rest = fma32(log.rest, high, log.f * low);
+  float rest = log.f * fma32(log.rest, high, low);
   float sum = fma32(log.f, high, log.e);
   float error = fma32(log.f, high, log.e - sum);
   return logarithmOrSpecial(x, sum + (error + rest));
