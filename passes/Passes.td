@@ -84,7 +84,7 @@ def PromoteShared : TilewrightPass<"tw-promote-shared"> {
 }
 
 def PromoteGathers : TilewrightPass<"tw-promote-gathers"> {
-  let summary = "stores the source of gathers in shared memory, once, where it is defined";
+  let summary = "stores the source of gathers in shared memory, once, where it is defined, and counts there for histograms";
   let statistics = [Statistic<"numBuffers", "buffers", "Number of tiles placed in shared memory">];
 }
 

@@ -152,6 +152,37 @@ private:
   Registers results;
 };
 
+/// One instruction per element, which ptxas makes ATOMS.POPC.INC: lanes that count in one
+/// place are added up by the memory, not one after the other.
+LogicalResult lowerCount(Operation *op, FunctionLowering &lowering) {
+  auto count = llvm::cast<ir::SharedCountOp>(op);
+  ++lowering.sharedTraffic.unexamined;
+  OpBuilder &builder = lowering.builder;
+  auto source = llvm::cast<RankedTensorType>(count.getSource().getType());
+  Value base = lowering.getScalar(count.getBuffer());
+  Value owner = lowering.ownsElements(source);
+  const Registers &elements = lowering.get(count.getSource());
+  const Registers *masks = count.getMask() ? &lowering.get(count.getMask()) : nullptr;
+  int64_t bins = count.getBuffer().getType().getShape()[0];
+  for (int reg : keptRegisters(ir::getLinearLayout(source))) {
+    Value element = elements[reg];
+    Value counts = builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::ult, element,
+                                                lowering.constantInt(element.getType(), bins));
+    if (masks)
+      counts = conjunction(lowering, counts, (*masks)[reg]);
+    if (owner)
+      counts = conjunction(lowering, counts, owner);
+    Value word = element;
+    if (word.getType().isInteger(64))
+      word = builder.create<LLVM::TruncOp>(lowering.loc, builder.getI32Type(), word);
+    Value place =
+        builder.create<LLVM::GEPOp>(lowering.loc, base.getType(), builder.getI32Type(), base, word);
+    lowering.inlineAsm(Type(), {place, counts}, "@$1 red.shared.add.u32 [$0], 1;", "r,b,~{memory}",
+                       /*hasSideEffects=*/true);
+  }
+  return success();
+}
+
 LogicalResult lowerGather(Operation *op, FunctionLowering &lowering) {
   return GatherLowering(llvm::cast<ir::SharedGatherOp>(op), lowering).run();
 }
@@ -160,6 +191,7 @@ LogicalResult lowerGather(Operation *op, FunctionLowering &lowering) {
 
 void addGatherLowerings(LoweringTable &table) {
   table.add(ir::SharedGatherOp::getOperationName(), lowerGather);
+  table.add(ir::SharedCountOp::getOperationName(), lowerCount);
 }
 
 } // namespace tilewright::codegen

@@ -138,6 +138,15 @@ std::optional<semantic::Value> MlirBuilder::gather(const Value &source, const Va
                             unwrap(index), static_cast<uint32_t>(axis));
 }
 
+std::optional<semantic::Value>
+MlirBuilder::histogram(const Value &source, const std::optional<Value> &mask, int64_t bins) {
+  auto module = builder.getBlock()->getParentOp()->getParentOfType<mlir::ModuleOp>();
+  if (ir::numBlocks(module) > 1)
+    return std::nullopt;
+  return emit<ir::HistogramOp>(Type(ScalarKind::Int32, {bins}), unwrap(source),
+                               mask ? unwrap(*mask) : mlir::Value());
+}
+
 semantic::Value MlirBuilder::extractScalar(const Value &tile) {
   return emit<ir::ExtractScalarOp>(tile.type.withShape({}), unwrap(tile));
 }

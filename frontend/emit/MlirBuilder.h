@@ -71,6 +71,8 @@ public:
   Value reshape(const Value &tile, const std::vector<int64_t> &shape, bool mayReorder) override;
   Value permute(const Value &tile, const std::vector<int> &order) override;
   std::optional<Value> gather(const Value &source, const Value &index, int axis) override;
+  std::optional<Value> histogram(const Value &source, const std::optional<Value> &mask,
+                                 int64_t bins) override;
   Value join(const Value &lhs, const Value &rhs) override;
   std::pair<Value, Value> split(const Value &tile) override;
   Value concatenate(const Value &lhs, const Value &rhs) override;

@@ -110,6 +110,11 @@ public:
   std::optional<Value> gather(const Value &source, const Value &index, int axis) {
     return builder.gather(source, index, axis);
   }
+  /// TileBuilder::histogram; the caller has seen to shapes and types.
+  std::optional<Value> histogram(const Value &source, const std::optional<Value> &mask,
+                                 int64_t bins) {
+    return builder.histogram(source, mask, bins);
+  }
   Value join(const Value &lhs, const Value &rhs);
   std::pair<Value, Value> split(const Value &value);
   Value concatenate(const Value &lhs, const Value &rhs);

@@ -272,6 +272,13 @@ public:
   /// that several blocks share.
   virtual std::optional<Value> gather(const Value &source, const Value &index, int axis) = 0;
 
+  /// int32 result[i], how many elements of the row `source` (int32 or int64), of those
+  /// whose mask is true, are i, for i below `bins`. Nothing where the builder cannot, as
+  /// for tiles that several blocks share, and elements are compared instead.
+  virtual std::optional<Value> histogram(const Value &, const std::optional<Value> &, int64_t) {
+    return std::nullopt;
+  }
+
   //===--- code of the user on elements -----------------------------------===//
   /// All inputs are tiles of one shape. `function` gets `pack` elements of the
   /// first input, then of the next, and returns results in the same order. Which

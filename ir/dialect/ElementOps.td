@@ -380,6 +380,20 @@ def TW_GatherOp : TW_PureOp<"gather"> {
   let hasVerifier = 1;
 }
 
+def TW_HistogramOp : TW_PureOp<"histogram"> {
+  let summary = "how many elements of a row have each of the first numbers";
+  let description = [{
+    result[i] is the number of elements of the source that are i and whose mask is true.
+    Elements that are, as unsigned numbers, not below the extent of the result count nowhere.
+
+        %3 = tw.histogram %n mask %m : tensor<64xi1> : tensor<64xi32> -> tensor<16xi32>
+  }];
+  let arguments = (ins TW_Tile:$source, Optional<TW_Tile>:$mask);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$source (`mask` $mask^ `:` type($mask))? attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def TW_YieldOp : TW_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp", "MapOp"]>]> {
   let summary = "ends a region on scalars";
   let description = [{

@@ -120,6 +120,19 @@ def TW_SharedGatherOp : TW_Op<"shared_gather", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def TW_SharedCountOp : TW_Op<"shared_count", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "counts the elements of a row in shared memory";
+  let description = [{
+    Adds one to element i of the buffer for each element i of the row, as tw.histogram,
+    which PromoteGathers makes this of, counts them.
+
+        tw.shared_count %n, %m mask %k : !masks : !numbers, !bins
+  }];
+  let arguments = (ins TW_Tile:$source, TW_BufferType:$buffer, Optional<TW_Tile>:$mask);
+  let assemblyFormat = "$source `,` $buffer (`mask` $mask^ `:` type($mask))? attr-dict `:` type($source) `,` type($buffer)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Asynchronous copies
 //===----------------------------------------------------------------------===//

@@ -248,6 +248,42 @@ LogicalResult SharedGatherOp::verify() {
                       getResult().getType(), getAxis());
 }
 
+/// `bins` are the extents and the type of what counts.
+static LogicalResult verifyCount(Operation *op, Type source, Value mask, ArrayRef<int64_t> bins,
+                                 Type count) {
+  auto tile = llvm::cast<RankedTensorType>(source);
+  Type element = tile.getElementType();
+  if (tile.getRank() != 1 || !(element.isSignlessInteger(32) || element.isSignlessInteger(64)))
+    return op->emitOpError("counts rows of i32 or i64, got ") << tile;
+  if (bins.size() != 1 || !count.isSignlessInteger(32))
+    return op->emitOpError("counts into a row of i32");
+  if (!mask)
+    return success();
+  auto masks = llvm::cast<RankedTensorType>(mask.getType());
+  if (masks.getShape() != tile.getShape() || !masks.getElementType().isInteger(1))
+    return op->emitOpError("has ") << masks << " as mask of " << tile;
+  return success();
+}
+
+LogicalResult HistogramOp::verify() {
+  auto result = llvm::cast<RankedTensorType>(getResult().getType());
+  return verifyCount(*this, getSource().getType(), getMask(), result.getShape(),
+                     result.getElementType());
+}
+
+LogicalResult SharedCountOp::verify() {
+  if (failed(verifyOneSlot(*this, getBuffer().getType())))
+    return failure();
+  BufferType buffer = getBuffer().getType();
+  if (failed(verifyCount(*this, getSource().getType(), getMask(), buffer.getShape(),
+                         buffer.getElementType())))
+    return failure();
+  LinearLayout layout = buffer.toLinear();
+  if (layout != makeSwizzledShared(layout.log2Shape(), /*elementBits=*/32, /*swizzleBytes=*/0))
+    return emitOpError("counts in a row without swizzle, got ") << buffer;
+  return success();
+}
+
 LogicalResult AsyncCopyOp::verify() {
   if (failed(verifyOneSlot(*this, getBuffer().getType())))
     return failure();

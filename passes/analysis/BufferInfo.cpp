@@ -33,6 +33,7 @@ llvm::SmallVector<BufferUse, 2> bufferUses(Operation *op) {
       .Case([](ir::SharedStoreOp store) { return Uses{{store.getBuffer(), /*isWrite=*/true}}; })
       .Case([](ir::SharedLoadOp load) { return Uses{{load.getBuffer(), /*isWrite=*/false}}; })
       .Case([](ir::SharedGatherOp gather) { return Uses{{gather.getBuffer(), /*isWrite=*/false}}; })
+      .Case([](ir::SharedCountOp count) { return Uses{{count.getBuffer(), /*isWrite=*/true}}; })
       .Case([](ir::SharedDotOp dot) {
         return Uses{{dot.getA(), /*isWrite=*/false}, {dot.getB(), /*isWrite=*/false}};
       })

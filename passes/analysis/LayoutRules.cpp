@@ -43,7 +43,8 @@ LayoutRule layoutRule(Operation *op) {
       .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
             ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp, ir::AsyncCopyOp,
-            ir::MapOp, ir::InlineAsmOp, ir::SharedGatherOp>([](auto) { return LayoutRule::Same; })
+            ir::MapOp, ir::InlineAsmOp, ir::SharedGatherOp, ir::SharedCountOp>(
+          [](auto) { return LayoutRule::Same; })
       .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
       .Case([](ir::DotOp) { return LayoutRule::Dot; })
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })

@@ -96,7 +96,9 @@ class SharedMemory:
         # The warp that wrote a byte since the last barrier, and those that read it.
         self.writer = np.full(SHARED_BYTES, NOBODY, np.int16)
         self.reader = np.full(SHARED_BYTES, NOBODY, np.int16)
-        # When that was.
+        # Whether only atomic operations wrote it: they order themselves, not what others do.
+        self.is_atomic = np.zeros(SHARED_BYTES, bool)
+        # When it was read.
         self.read_at = np.zeros(SHARED_BYTES, np.int64)
         # The thread that wrote it without a fence for asynchronous readers, or -1.
         self.unfenced = np.full(SHARED_BYTES, -1, np.int16)
@@ -165,8 +167,11 @@ class SharedMemory:
         if self.in_flight[places].any():
             raise EmulationError("reads shared memory that a copy in flight writes")
         writer, warps = self.writer[places], (threads // 32)[:, None]
-        if ((writer != NOBODY) & (writer != warps)).any():
+        is_ordered = (writer == NOBODY) | (writer == warps) | (self.is_atomic[places] if is_atomic else False)
+        if not is_ordered.all():
             raise EmulationError("reads shared memory that another warp wrote since the last barrier")
+        if is_atomic:
+            return self.data[places]
         # Several warps may read the same byte in this very instruction.
         reader = self.reader[places]
         self.reader[places] = warps
@@ -191,7 +196,12 @@ class SharedMemory:
     def store(self, addresses, values, threads, is_atomic=False):
         places = self.places(addresses, values.shape[1])
         self.check_writable(places, threads)
+        before = self.writer[places]
         self.write(places, values, threads)
+        self.is_atomic[places] = is_atomic
+        if is_atomic:
+            others = (before != NOBODY) & (before != self.writer[places])
+            self.writer[places[others]] = SEVERAL_WARPS
 
     def write(self, places, values, threads):
         self.data[places] = values

@@ -91,6 +91,14 @@ py::object gather(const Arguments &a) {
                                                    static_cast<int>(a.integer(2, "axis")));
   return found ? wrapValue(*found) : py::none();
 }
+py::object histogram(const Arguments &a) {
+  std::optional<Value> mask;
+  if (!a.isNone(1))
+    mask = a.value(1, "mask");
+  std::optional<Value> found =
+      a.language().histogram(a.value(0, "input"), mask, a.integer(2, "num_bins"));
+  return found ? wrapValue(*found) : py::none();
+}
 py::object join(const Arguments &a) {
   return wrapValue(a.language().join(a.value(0, "a"), a.value(1, "b")));
 }
@@ -324,6 +332,7 @@ const Entry entries[] = {
     {"reshape", 3, reshape, "tl.reshape"},
     {"permute", 2, permute, "tl.permute"},
     {"gather", 3, gather, "tl.gather"},
+    {"histogram", 3, histogram, "tl.histogram"},
     {"join", 2, join, "tl.join"},
     {"split", 1, split, "tl.split"},
     {"cat", 2, concatenate, "tl.cat"},

@@ -89,6 +89,7 @@ from .shapes import (
     broadcast_to,
     cat,
     expand_dims,
+    count_words,
     gather_words,
     join,
     permute,

@@ -86,6 +86,7 @@ from .scaled import dot_scaled as dot_scaled
 from .shapes import broadcast as broadcast
 from .shapes import broadcast_to as broadcast_to
 from .shapes import cat as cat
+from .shapes import count_words as count_words
 from .shapes import expand_dims as expand_dims
 from .shapes import gather_words as gather_words
 from .shapes import join as join

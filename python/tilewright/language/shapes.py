@@ -48,6 +48,12 @@ def permute(input, *dims):
 
 
 @builtin
+def count_words(input, mask, num_bins):
+    """tl.histogram of int32 or int64; None where elements must be compared, as in the interpreter."""
+    return _language.histogram(input, mask, num_bins)
+
+
+@builtin
 def gather_words(src, index, axis):
     """tl.gather of integers, zero where the index is outside; None where several blocks share the tile."""
     return _language.gather(src, index, axis)

@@ -32,6 +32,10 @@ def permute(input: Any, *dims: Any) -> _Tile:
     """The axes in the order `dims`, which names each once."""
 
 
+def count_words(input: Any, mask: Any, num_bins: int) -> _Tile:
+    """tl.histogram of int32 or int64; None where elements must be compared, as in the interpreter."""
+
+
 def gather_words(src: Any, index: Any, axis: int) -> _Tile | None:
     """tl.gather of integers, zero where the index is outside; None where several blocks share the tile."""
 

@@ -404,8 +404,22 @@ def histogram(input, num_bins, mask=None):
         )
     if unwrap(mask) is not None:
         mask = core.broadcast_to(core.to_tensor(mask), input.shape)
-    num_bins = unwrap(num_bins)
-    return _counts(input, num_bins, mask, _piece_of(input.numel * num_bins))
+    if input.dtype.primitive_bitwidth < 32:
+        input = core.cast(input, core.int32)
+    bins = core.arange(0, num_bins)  # which says what is no number of bins
+    return _counts(input, mask, bins.shape[0])
+
+
+# The most bytes of a tile that a gather or a histogram has in shared memory.
+_MOST_SHARED_BYTES = 32768
+
+
+def _counts(input, mask, num_bins):
+    if 4 * num_bins > _MOST_SHARED_BYTES:
+        beyond = core.sub(input, num_bins // 2, sanitize_overflow=False)  # in no bin where it wraps
+        return core.cat(_counts(input, mask, num_bins // 2), _counts(beyond, mask, num_bins // 2))
+    found = core.count_words(input, mask, num_bins)
+    return _equal_pairs(input, mask, num_bins, _piece_of(input.numel * num_bins)) if found is None else found
 
 
 def _piece_of(pairs):
@@ -421,11 +435,11 @@ def _halves(x, axis):
     return core.split(core.permute(parted, (*order, axis)))
 
 
-def _counts(input, num_bins, mask, piece):
+def _equal_pairs(input, mask, num_bins, piece):
     if input.shape[0] * num_bins > piece and input.shape[0] > 1:
         parts = _halves(input, 0)
         masks = (None, None) if mask is None else _halves(mask, 0)
-        return _counts(parts[0], num_bins, masks[0], piece) + _counts(parts[1], num_bins, masks[1], piece)
+        return _equal_pairs(parts[0], masks[0], num_bins, piece) + _equal_pairs(parts[1], masks[1], num_bins, piece)
     hits = core.expand_dims(input, 1) == core.expand_dims(core.arange(0, num_bins), 0)
     if mask is not None:
         hits = hits & core.expand_dims(mask, 1)
@@ -454,13 +468,9 @@ def gather(src, index, axis):
     return _from_bits(_chosen(_bits(src), index, axis), src.dtype)
 
 
-# The most bytes of one gather's source, which lies in shared memory.
-_MOST_GATHERED_BYTES = 32768
-
-
 def _chosen(bits, index, axis):
     """The words at `index`, zero where that is outside the tile."""
-    if bits.numel * bits.dtype.primitive_bitwidth // 8 <= _MOST_GATHERED_BYTES:
+    if bits.numel * bits.dtype.primitive_bitwidth // 8 <= _MOST_SHARED_BYTES:
         found = core.gather_words(bits, index, axis)
         if found is not None:
             return found

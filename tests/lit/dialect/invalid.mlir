@@ -399,3 +399,37 @@ func.func @gather_of_other_rows(%x: tensor<4x8xf32>, %i: tensor<2x8xi32>) {
   %0 = tw.gather %x[%i] axis 1 : tensor<4x8xf32>, tensor<2x8xi32> -> tensor<2x8xf32>
   return
 }
+
+// -----
+
+func.func @counted_floats(%x: tensor<8xf32>) {
+  // expected-error @+1 {{counts rows of i32 or i64, got 'tensor<8xf32>'}}
+  %0 = tw.histogram %x : tensor<8xf32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @counted_into_longs(%x: tensor<8xi32>) {
+  // expected-error @+1 {{counts into a row of i32}}
+  %0 = tw.histogram %x : tensor<8xi32> -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @counted_by_other_masks(%x: tensor<8xi32>, %m: tensor<4xi1>) {
+  // expected-error @+1 {{has 'tensor<4xi1>' as mask of 'tensor<8xi32>'}}
+  %0 = tw.histogram %x mask %m : tensor<4xi1> : tensor<8xi32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
+#n = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 17]>
+func.func @counted_in_a_swizzle(%x: tensor<32xi32, #n>, %m: !tw.buffer<32xi32, #s>) {
+  // expected-error @+1 {{counts in a row without swizzle, got '!tw.buffer<32xi32}}
+  tw.shared_count %x, %m : tensor<32xi32, #n>, !tw.buffer<32xi32, #s>
+  return
+}

@@ -34,6 +34,18 @@ func.func @buffers(%x: !tile, %n: !indices, %i: i32) {
   return
 }
 
+#numbers = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [32, 0], block = []>
+!numbers = tensor<64xi32, #numbers>
+!masks = tensor<64xi1, #numbers>
+!bins = !tw.buffer<16xi32, #tw.shared<offset = [1, 2, 4, 8]>>
+
+// CHECK-LABEL: func.func @counts
+func.func @counts(%n: !numbers, %k: !masks, %m: !bins) {
+  // CHECK: tw.shared_count %{{.*}}, %{{.*}} mask %{{.*}} : tensor<64xi1, {{.*}}> : tensor<64xi32, {{.*}}>, <16xi32,
+  tw.shared_count %n, %m mask %k : !masks : !numbers, !bins
+  return
+}
+
 // CHECK-LABEL: func.func @copies
 func.func @copies(%p: !pointers, %m: !buffer, %slot: !buffer, %d: !tw.descriptor<16x16xf32>, %i: i32) {
   // CHECK: tw.async_copy %{{.*}}, %{{.*}} {tw.vector_elements = 4 : i32} : tensor<16x16x!tw.ptr<f32>, {{.*}}>, <16x16xf32,

@@ -86,6 +86,13 @@ func.func @across(%x: tensor<4x8xf32>, %n: tensor<4x2xi32>) -> (tensor<4xf32>, t
   return %0, %1 : tensor<4xf32>, tensor<4x8xf32>
 }
 
+// CHECK-LABEL: func.func @counts
+func.func @counts(%n: tensor<64xi32>, %m: tensor<64xi1>) {
+  // CHECK: tw.histogram %{{.*}} mask %{{.*}} : tensor<64xi1> : tensor<64xi32> -> tensor<16xi32>
+  %0 = tw.histogram %n mask %m : tensor<64xi1> : tensor<64xi32> -> tensor<16xi32>
+  return
+}
+
 // CHECK-LABEL: func.func @debug
 func.func @debug(%x: tensor<8xf32>, %c: i1) {
   // CHECK: tw.print " x: " hex %{{.*}} : tensor<8xf32>

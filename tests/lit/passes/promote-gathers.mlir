@@ -44,3 +44,16 @@ func.func @carried(%x: tensor<64xi32>, %index: tensor<64xi32>, %n: i32) -> tenso
   }
   return %r : tensor<64xi32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @counts
+// CHECK: %[[ZEROS:.*]] = arith.constant dense<0>
+// CHECK-NEXT: %[[BINS:.*]] = tw.alloc_shared %[[ZEROS]] : tensor<16xi32> -> : <16xi32, #tw.shared<offset = [1, 2, 4, 8]>>
+// CHECK-NEXT: tw.shared_count %arg0, %[[BINS]] mask %arg1
+// CHECK-NEXT: %[[COUNTS:.*]] = tw.shared_load %[[BINS]]
+// CHECK-NEXT: return %[[COUNTS]]
+func.func @counts(%x: tensor<64xi64>, %m: tensor<64xi1>) -> tensor<16xi32> {
+  %n = tw.histogram %x mask %m : tensor<64xi1> : tensor<64xi64> -> tensor<16xi32>
+  return %n : tensor<16xi32>
+}
