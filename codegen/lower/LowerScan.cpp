@@ -39,9 +39,14 @@ public:
         tuple.push_back(lowering.get(source)[reg]);
     }
     totals = values;
-    for (const ScanStep &step : plan.steps)
-      if (failed(runStep(step)))
+    for (ArrayRef<ScanStep> left(plan.steps); !left.empty();) {
+      bool isInThread = left.front().dim == InDim::Register;
+      ArrayRef<ScanStep> run = left.take_while(
+          [&](const ScanStep &step) { return (step.dim == InDim::Register) == isInThread; });
+      if (failed(isInThread ? joinRegisters(run) : joinThreads(run)))
         return failure();
+      left = left.drop_front(run.size());
+    }
 
     for (auto [index, result] : llvm::enumerate(op.getResults())) {
       Registers registers;
@@ -70,20 +75,11 @@ private:
     return found;
   }
 
-  LogicalResult runStep(const ScanStep &step) {
-    if (step.dim == InDim::Register)
-      return joinRegisters(step.mask);
-    SmallVector<int> owners = representatives();
-    SmallVector<Registers> others = step.dim == InDim::Lane ? shuffleTotals(owners, step.mask)
-                                                            : exchangeTotals(owners, step.mask);
-    Value index = step.dim == InDim::Lane ? lowering.laneId() : lowering.warpId();
-    Value bit =
-        lowering.builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(step.mask));
-    // Second in the direction of the scan: upper, or lower when reversed.
-    Value isSecond = lowering.builder.create<LLVM::ICmpOp>(
-        lowering.loc, op.getReverse() ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit,
-        lowering.constantI32(0));
-    return joinThreads(owners, others, isSecond);
+  LogicalResult joinRegisters(ArrayRef<ScanStep> steps) {
+    for (const ScanStep &step : steps)
+      if (failed(joinRegisters(step.mask)))
+        return failure();
+    return success();
   }
 
   LogicalResult joinRegisters(uint32_t mask) {
@@ -107,6 +103,38 @@ private:
     }
     mergedRegisterBits |= mask;
     return success();
+  }
+
+  /// Where several values of a thread lie in one run, what comes before the run in other
+  /// threads is combined first, and with each value once at the end.
+  LogicalResult joinThreads(ArrayRef<ScanStep> steps) {
+    SmallVector<int> owners = representatives();
+    bool isDeferred = steps.size() > 1 && owners.size() < values.size();
+    Prefixes prefixes;
+    for (const ScanStep &step : steps) {
+      Value isSecond = isInSecondRun(step);
+      SmallVector<Registers> others = step.dim == InDim::Lane ? shuffleTotals(owners, step.mask)
+                                                              : exchangeTotals(owners, step.mask);
+      if (!isDeferred)
+        prefixes = {others, isSecond};
+      else if (failed(extend(prefixes, others, isSecond)))
+        return failure();
+      if (!isDeferred && failed(apply(prefixes, owners)))
+        return failure();
+      if (failed(joinTotals(owners, others, isSecond)))
+        return failure();
+    }
+    return isDeferred ? apply(prefixes, owners) : success();
+  }
+
+  /// Second in the direction of the scan: upper, or lower when reversed.
+  Value isInSecondRun(const ScanStep &step) {
+    OpBuilder &builder = lowering.builder;
+    Value index = step.dim == InDim::Lane ? lowering.laneId() : lowering.warpId();
+    Value bit = builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(step.mask));
+    return builder.create<LLVM::ICmpOp>(
+        lowering.loc, op.getReverse() ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit,
+        lowering.constantI32(0));
   }
 
   SmallVector<Registers> shuffleTotals(ArrayRef<int> owners, uint32_t mask) {
@@ -156,20 +184,51 @@ private:
     return others;
   }
 
-  /// values: combine the partner's total in front, in the second run only.
-  /// totals: first run's total, then second run's, in both.
-  LogicalResult joinThreads(ArrayRef<int> owners, ArrayRef<Registers> others, Value isSecond) {
+  /// What is to be combined in front of the values of each owner's run, in the threads where
+  /// `isKnown` holds; elsewhere nothing is, and the registers mean nothing.
+  struct Prefixes {
+    SmallVector<Registers> ofOwners;
+    Value isKnown;
+  };
+
+  /// `others`, the totals of the first runs, come before the prefixes in the second runs.
+  LogicalResult extend(Prefixes &prefixes, ArrayRef<Registers> others, Value isSecond) {
     OpBuilder &builder = lowering.builder;
+    if (!prefixes.isKnown) {
+      prefixes = {SmallVector<Registers>(others), isSecond};
+      return success();
+    }
+    for (auto [prefix, other] : llvm::zip(prefixes.ofOwners, others)) {
+      FailureOr<Registers> joined = combine(other, prefix);
+      if (failed(joined))
+        return failure();
+      for (auto [mine, both, theirs] : llvm::zip(prefix, *joined, other)) {
+        Value second = builder.create<LLVM::SelectOp>(lowering.loc, prefixes.isKnown, both, theirs);
+        mine = builder.create<LLVM::SelectOp>(lowering.loc, isSecond, second, mine);
+      }
+    }
+    prefixes.isKnown = builder.create<LLVM::OrOp>(lowering.loc, prefixes.isKnown, isSecond);
+    return success();
+  }
+
+  LogicalResult apply(const Prefixes &prefixes, ArrayRef<int> owners) {
     llvm::DenseMap<int, int> indexOfOwner;
     for (auto [index, reg] : llvm::enumerate(owners))
       indexOfOwner[reg] = index;
     for (auto [reg, tuple] : llvm::enumerate(values)) {
-      FailureOr<Registers> joined = combine(others[indexOfOwner[representative(reg)]], tuple);
+      FailureOr<Registers> joined =
+          combine(prefixes.ofOwners[indexOfOwner[representative(reg)]], tuple);
       if (failed(joined))
         return failure();
       for (auto [mine, both] : llvm::zip(tuple, *joined))
-        mine = builder.create<LLVM::SelectOp>(lowering.loc, isSecond, both, mine);
+        mine = lowering.builder.create<LLVM::SelectOp>(lowering.loc, prefixes.isKnown, both, mine);
     }
+    return success();
+  }
+
+  /// The first run's total, then the second run's, in both.
+  LogicalResult joinTotals(ArrayRef<int> owners, ArrayRef<Registers> others, Value isSecond) {
+    OpBuilder &builder = lowering.builder;
     for (auto [index, reg] : llvm::enumerate(owners)) {
       Registers first, second;
       for (auto [mine, theirs] : llvm::zip(totals[reg], others[index])) {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small kernels with machine code that only the emulator can judge where no GPU is.
 
-Signed numbers in registers wider than they are, the two zeros, and a launch that waits for the one before.
+Signed numbers in registers wider than they are, the two zeros, scans in any order of bits, and a launch that waits for
+the one before.
 """
 
 import numpy as np
@@ -115,3 +116,37 @@ def test_a_kernel_that_waits_for_the_launch_before(device):
     device.run(dependent_kernel, (1,), x, out, N=64)
     device.run(dependent_kernel, (1,), out, x, N=64)
     assert_same(device.numpy(x), np.arange(2, 66, dtype=np.int32))
+
+
+@tilewright.jit
+def affine(a, b, c, d):
+    """First a x + b, then c x + d, modulo 2^32: the order matters, the grouping does not."""
+    return c * a, c * b + d
+
+
+@tilewright.jit
+def affine_scan_kernel(x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    o = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    slope, start = tl.load(x_ptr + o), tl.load(y_ptr + o)
+    slope, start = tl.associative_scan((slope, start), AXIS, affine, reverse=REVERSE)
+    tl.store(x_ptr + o, slope)
+    tl.store(y_ptr + o, start)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("m, n, axis", [(2, 256, 1), (256, 2, 0), (16, 64, 1), (16, 64, 0), (1, 32, 1), (4, 8, 1)])
+def test_scans_keep_the_order(device, m, n, axis, num_warps, reverse):
+    """Runs of a thread, of lanes, of warps, in any order; several values of a thread in one run, and one."""
+    random = np.random.default_rng(m)
+    slope, start = (random.integers(0, 2**32, (m, n), np.uint32) for _ in range(2))
+    x, y = device.array(slope.copy()), device.array(start.copy())
+    device.run(affine_scan_kernel, (1,), x, y, M=m, N=n, AXIS=axis, REVERSE=reverse, num_warps=num_warps)
+    slope, start = (np.moveaxis(each, axis, 0) for each in (slope, start))
+    positions = range(len(slope))[::-1] if reverse else range(len(slope))
+    a, b = np.ones_like(slope[0]), np.zeros_like(slope[0])
+    for i in positions:
+        a, b = slope[i] * a, slope[i] * b + start[i]
+        slope[i], start[i] = a, b
+    assert_same(device.numpy(x), np.moveaxis(slope, 0, axis))
+    assert_same(device.numpy(y), np.moveaxis(start, 0, axis))
