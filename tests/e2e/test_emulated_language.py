@@ -6,6 +6,8 @@ Signed numbers in registers wider than they are, the two zeros, scans in any ord
 the one before.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -150,3 +152,30 @@ def test_scans_keep_the_order(device, m, n, axis, num_warps, reverse):
         slope[i], start[i] = a, b
     assert_same(device.numpy(x), np.moveaxis(slope, 0, axis))
     assert_same(device.numpy(y), np.moveaxis(start, 0, axis))
+
+
+@tilewright.jit
+def methods_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    results = (x.exp(), x.exp2(), x.log(), x.log2(), x.sin(), x.cos(), x.sqrt(), x.rsqrt(), x.erf(), x.floor(), x.ceil())
+    for k in tl.static_range(len(results)):
+        tl.static_assert(results[k].dtype == x.dtype)
+        tl.store(out_ptr + k * N + i, results[k].to(tl.float32))
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_methods_of_narrow_floats(device, name):
+    """What `tl.exp` and its kin refuse, as Triton's do, `x.exp()` takes: in float32, rounded to the type."""
+    dtype = NUMPY_TYPES[name]
+    x = np.linspace(0.25, 4, 64).astype(dtype)
+    out = device.empty(11 * 64, np.float32)
+    device.run(methods_kernel, (1,), device.array(x), out, N=64)
+    wide = x.astype(np.float64)
+    expected = [np.exp(wide), np.exp2(wide), np.log(wide), np.log2(wide), np.sin(wide), np.cos(wide), np.sqrt(wide)]
+    expected += [1 / np.sqrt(wide), np.array([math.erf(v) for v in wide]), np.floor(wide), np.ceil(wide)]
+    rounded = np.stack(expected).astype(dtype)
+    actual = device.numpy(out).reshape(11, 64)
+    assert np.array_equal(actual.astype(dtype).astype(np.float32), actual)  # rounded
+    # An error of 2 ULP in float32 can tip the rounding of a number that lies in the middle.
+    assert_near(actual.astype(dtype), rounded, ulps=1)

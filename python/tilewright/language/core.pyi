@@ -235,9 +235,9 @@ class tensor:
     def cdiv(x, div: Any) -> _Tile:
         """x / div rounded up, for non-negative integers."""
     def ceil(x) -> _Tile:
-        """Smallest whole number not below x. float32 and float64."""
+        """Smallest whole number not below x. float16, bfloat16, float32 and float64."""
     def cos(x) -> _Tile:
-        """Cosine of x in radians. float32 and float64."""
+        """Cosine of x in radians. float16, bfloat16, float32 and float64."""
     def cumprod(input, axis: int = 0, reverse: bool = False) -> _Tile:
         """Running product along `axis`; bfloat16 widens to float32."""
     def cumsum(input, axis: int = 0, reverse: bool = False, dtype: _dtype | None = None) -> _Tile:
@@ -246,17 +246,17 @@ class tensor:
     def dtype(self) -> _pointer_type:
         """The scalar type of the elements."""
     def erf(x) -> _Tile:
-        """Error function. float32 and float64."""
+        """Error function. float16, bfloat16, float32 and float64."""
     def exp(x) -> _Tile:
-        """e to the power x. float32 and float64."""
+        """e to the power x. float16, bfloat16, float32 and float64."""
     def exp2(x) -> _Tile:
-        """2 to the power x. float32 and float64."""
+        """2 to the power x. float16, bfloat16, float32 and float64."""
     def expand_dims(input, axis: int | Sequence[int]) -> _Tile:
         """A new axis of extent 1 at `axis`, or at each of a tuple of axes."""
     def flip(x, dim: int | None = None) -> _Tile:
         """The elements in reverse order along `dim` (the last one if not given)."""
     def floor(x) -> _Tile:
-        """Largest whole number not above x. float32 and float64."""
+        """Largest whole number not above x. float16, bfloat16, float32 and float64."""
     def gather(src, index: Any, axis: int) -> _Tile:
         """out[..., i, ...] = src[..., index[..., i, ...], ...] along `axis`.
 
@@ -269,9 +269,9 @@ class tensor:
     def item(self) -> _Tile:
         """A one-element tensor as a scalar."""
     def log(x) -> _Tile:
-        """Natural logarithm. float32 and float64."""
+        """Natural logarithm. float16, bfloat16, float32 and float64."""
     def log2(x) -> _Tile:
-        """Logarithm to base 2. float32 and float64."""
+        """Logarithm to base 2. float16, bfloat16, float32 and float64."""
     def logical_and(self, other: Any) -> _Tile:
         """Elementwise and of int1."""
     def logical_or(self, other: Any) -> _Tile:
@@ -326,14 +326,14 @@ class tensor:
     def reshape(input, *shape: Any, can_reorder: bool = False) -> _Tile:
         """The same elements in another shape; row-major order is kept unless `can_reorder`."""
     def rsqrt(x) -> _Tile:
-        """Reciprocal of the square root. float32 and float64."""
+        """Reciprocal of the square root. float16, bfloat16, float32 and float64."""
     @property
     def shape(self) -> builtins.tuple[int, ...]:
         """Extents as a tuple of ints; () for a scalar."""
     def sigmoid(x) -> _Tile:
         """1 / (1 + exp(-x))."""
     def sin(x) -> _Tile:
-        """Sine of x in radians. float32 and float64."""
+        """Sine of x in radians. float16, bfloat16, float32 and float64."""
     def softmax(x, dim: int | None = None, keep_dims: bool = False, ieee_rounding: bool = False) -> _Tile:
         """exp(x) over its sum along `dim` (0 if not given), shifted by the maximum.
 
@@ -343,7 +343,7 @@ class tensor:
     def split(a) -> builtins.tuple[_Tile, _Tile]:
         """The inverse of join: a last dimension of 2 as two tensors."""
     def sqrt(x) -> _Tile:
-        """Square root; may be approximate in float32, see sqrt_rn. float32 and float64."""
+        """Square root; may be approximate in float32, see sqrt_rn. float16, bfloat16, float32 and float64."""
     def sqrt_rn(x) -> _Tile:
         """Square root rounded to nearest even; float32."""
     def squeeze(x, dim: int) -> _Tile:

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Elementwise functions of the language (`tl.math`); most are also names of `tl`.
 
-The transcendental functions take float32 and float64 only, as the hardware does:
-cast other types first.
+The transcendental functions take float32 and float64 only, as the hardware does: cast other types first. As methods
+they take float16 and bfloat16, too, as Triton's do, and round the result in float32 to that type.
 """
 
 from __future__ import annotations
 
 from .. import _core
-from .core import builtin, clamp, maximum, method, minimum
+from .core import builtin, cast, clamp, float32, maximum, method, minimum, tensor
 
 _language = _core.language
 
@@ -41,16 +41,23 @@ min, max = minimum, maximum
 
 
 def _unary(name, documentation):
-    """A function of one float operand, which is also a method."""
+    """A function of one float operand; and a method, which also takes narrower ones."""
     native, shown = getattr(_language, name), "tl." + name
 
     def function(x):
         return native(x, shown[3:])
 
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = __name__
-    function.__doc__ = documentation + " float32 and float64."
-    return method(builtin(function))
+    def of_tensor(x):
+        if x.dtype.is_fp16() or x.dtype.is_bf16():
+            return cast(function(cast(x, float32)), x.dtype)
+        return function(x)
+
+    for form, types in ((function, "float32 and float64"), (of_tensor, "float16, bfloat16, float32 and float64")):
+        form.__name__ = form.__qualname__ = name
+        form.__module__ = __name__
+        form.__doc__ = f"{documentation} {types}."
+    setattr(tensor, name, builtin(of_tensor))
+    return builtin(function)
 
 
 exp = _unary("exp", "e to the power x.")

@@ -5,15 +5,18 @@
 
 from typing import Any
 
+from ._known_to_the_compiler import float32 as float32  # type: ignore
 from . import core as core
 from ._values import _Tile
 from .basics import builtin as builtin
 from .basics import method as method
+from .core import cast as cast
 from .core import clamp as clamp
 from .core import maximum as max
 from .core import maximum as maximum
 from .core import minimum as min
 from .core import minimum as minimum
+from .core import tensor as tensor
 
 
 def exp(x: Any) -> _Tile:
