@@ -184,7 +184,7 @@ private:
     return others;
   }
 
-  /// What is to be combined in front of the values of each owner's run, in the threads where
+  /// What is to be combined before the values of each owner's run, in the threads where
   /// `isKnown` holds; elsewhere nothing is, and the registers mean nothing.
   struct Prefixes {
     SmallVector<Registers> ofOwners;
