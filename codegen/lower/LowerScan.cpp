@@ -115,13 +115,9 @@ private:
       Value isSecond = isInSecondRun(step);
       SmallVector<Registers> others = step.dim == InDim::Lane ? shuffleTotals(owners, step.mask)
                                                               : exchangeTotals(owners, step.mask);
-      if (!isDeferred)
-        prefixes = {others, isSecond};
-      else if (failed(extend(prefixes, others, isSecond)))
-        return failure();
-      if (!isDeferred && failed(apply(prefixes, owners)))
-        return failure();
-      if (failed(joinTotals(owners, others, isSecond)))
+      LogicalResult joined =
+          isDeferred ? extend(prefixes, others, isSecond) : apply({others, isSecond}, owners);
+      if (failed(joined) || failed(joinTotals(owners, others, isSecond)))
         return failure();
     }
     return isDeferred ? apply(prefixes, owners) : success();

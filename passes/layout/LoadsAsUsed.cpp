@@ -4,9 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Examples: a short row that all warps work with; a row that is loaded once per warp,
-// scaled, and then spread over the rows of a tile; numbers of rows and what is loaded at
-// them. A pointer that a loop advances for such a load goes along. Copies in several warps count as accesses of the cache only
-// (CostModel.h); InsertBarriers keeps them before a later store.
+// scaled, and then spread over the rows of a tile; numbers of rows, and what is loaded at
+// them. A pointer that a loop advances for such a load goes along. Copies in several warps
+// count as accesses of the cache only (CostModel.h); InsertBarriers keeps them before a
+// later store.
 //
 // How:
 //  1. From users to operands: the layout that all users of a load or of an elementwise op
