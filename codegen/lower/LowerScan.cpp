@@ -58,6 +58,13 @@ public:
   }
 
 private:
+  /// What is to be combined before the values of each owner's run, in the threads where
+  /// `isKnown` holds; elsewhere nothing is, and the registers mean nothing.
+  struct Prefixes {
+    SmallVector<Registers> ofOwners;
+    Value isKnown;
+  };
+
   FailureOr<Registers> combine(ArrayRef<Value> lhs, ArrayRef<Value> rhs) {
     Registers operands(lhs);
     operands.append(rhs.begin(), rhs.end());
@@ -105,20 +112,22 @@ private:
     return success();
   }
 
-  /// Where several values of a thread lie in one run, what comes before the run in other
-  /// threads is combined first, and with each value once at the end.
+  /// Where more than two values of a thread lie in one run, what comes before the run in other
+  /// threads is combined first, and with each value once at the end. With two, to select what
+  /// is known costs as much as that saves.
   LogicalResult joinThreads(ArrayRef<ScanStep> steps) {
     SmallVector<int> owners = representatives();
-    bool isDeferred = steps.size() > 1 && owners.size() < values.size();
+    bool isDeferred = steps.size() > 1 && 2 * owners.size() < values.size();
     Prefixes prefixes;
-    for (const ScanStep &step : steps) {
-      Value isSecond = isInSecondRun(step);
-      SmallVector<Registers> others = step.dim == InDim::Lane ? shuffleTotals(owners, step.mask)
-                                                              : exchangeTotals(owners, step.mask);
-      LogicalResult joined =
-          isDeferred ? extend(prefixes, others, isSecond) : apply({others, isSecond}, owners);
-      if (failed(joined) || failed(joinTotals(owners, others, isSecond)))
+    while (!steps.empty()) {
+      ArrayRef<ScanStep> warps =
+          steps.take_while([](const ScanStep &step) { return step.dim == InDim::Warp; });
+      bool isAtOnce = warps.size() > 1 && owners.size() << warps.size() <= maxTotalsAtOnce;
+      ArrayRef<ScanStep> next = isAtOnce ? warps : steps.take_front();
+      FailureOr<Prefixes> before = isAtOnce ? joinWarps(next, owners) : join(next.front(), owners);
+      if (failed(before) || failed(isDeferred ? extend(prefixes, *before) : apply(*before, owners)))
         return failure();
+      steps = steps.drop_front(next.size());
     }
     return isDeferred ? apply(prefixes, owners) : success();
   }
@@ -143,67 +152,150 @@ private:
     return others;
   }
 
-  /// slot = (total * warps + warp) * lanes + lane; the partner's has its warp.
-  SmallVector<Registers> exchangeTotals(ArrayRef<int> owners, uint32_t mask) {
-    OpBuilder &builder = lowering.builder;
-    Location loc = lowering.loc;
-    SharedExchange exchange(lowering, lowering.scratchOffset(op));
-    int lanes = layout.inSize(InDim::Lane), warps = layout.inSize(InDim::Warp);
-    Value lane =
-        builder.create<LLVM::AndOp>(loc, lowering.laneId(), lowering.constantI32(lanes - 1));
-    Value warp =
-        builder.create<LLVM::AndOp>(loc, lowering.warpId(), lowering.constantI32(warps - 1));
-    auto slotOf = [&](int total, Value ofWarp) {
-      Value row = builder.create<LLVM::AddOp>(loc, ofWarp, lowering.constantI32(total * warps));
-      Value start = builder.create<LLVM::MulOp>(loc, row, lowering.constantI32(lanes));
-      return builder.create<LLVM::AddOp>(loc, start, lane).getResult();
-    };
-    // A step before this one may still be read.
-    if (exchanged)
-      lowering.barrier();
-    exchanged = true;
-    for (auto [total, reg] : llvm::enumerate(owners))
-      for (auto [operand, value] : llvm::enumerate(totals[reg]))
-        exchange.store(plan.operandOffsets[operand], slotOf(total, warp),
-                       plan.storedBytes[operand] * 8, {value});
-    lowering.barrier();
-    Value partner = builder.create<LLVM::XOrOp>(loc, warp, lowering.constantI32(mask));
-    SmallVector<Registers> others;
-    for (auto [total, reg] : llvm::enumerate(owners)) {
-      Registers &tuple = others.emplace_back();
-      for (auto [operand, value] : llvm::enumerate(totals[reg]))
-        tuple.push_back(exchange
-                            .load(plan.operandOffsets[operand], slotOf(total, partner),
-                                  plan.storedBytes[operand] * 8, value.getType(), 1)
-                            .front());
+  /// Totals in shared memory: slot = (total * warps + warp) * lanes + lane.
+  class TotalsOfWarps {
+  public:
+    TotalsOfWarps(ScanLowering &scan)
+        : scan(scan), lowering(scan.lowering), exchange(lowering, lowering.scratchOffset(scan.op)),
+          lanes(scan.layout.inSize(InDim::Lane)), warps(scan.layout.inSize(InDim::Warp)) {
+      lane = bitsOf(lowering.laneId(), lanes - 1);
+      warp = bitsOf(lowering.warpId(), warps - 1);
     }
-    return others;
-  }
 
-  /// What is to be combined before the values of each owner's run, in the threads where
-  /// `isKnown` holds; elsewhere nothing is, and the registers mean nothing.
-  struct Prefixes {
-    SmallVector<Registers> ofOwners;
-    Value isKnown;
+    void store(ArrayRef<int> owners) {
+      // What was stored before may still be read.
+      if (scan.exchanged)
+        lowering.barrier();
+      scan.exchanged = true;
+      for (auto [total, reg] : llvm::enumerate(owners))
+        for (auto [operand, value] : llvm::enumerate(scan.totals[reg]))
+          exchange.store(scan.plan.operandOffsets[operand], slotOf(total, warp),
+                         scan.plan.storedBytes[operand] * 8, {value});
+      lowering.barrier();
+    }
+
+    SmallVector<Registers> load(ArrayRef<int> owners, Value ofWarp) {
+      SmallVector<Registers> loaded;
+      for (auto [total, reg] : llvm::enumerate(owners)) {
+        Registers &tuple = loaded.emplace_back();
+        for (auto [operand, value] : llvm::enumerate(scan.totals[reg]))
+          tuple.push_back(exchange
+                              .load(scan.plan.operandOffsets[operand], slotOf(total, ofWarp),
+                                    scan.plan.storedBytes[operand] * 8, value.getType(), 1)
+                              .front());
+      }
+      return loaded;
+    }
+
+    Value bitsOf(Value index, int64_t mask) {
+      return lowering.builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(mask));
+    }
+
+    ScanLowering &scan;
+    FunctionLowering &lowering;
+    SharedExchange exchange;
+    int lanes, warps;
+    Value lane, warp;
+
+  private:
+    Value slotOf(int total, Value ofWarp) {
+      OpBuilder &builder = lowering.builder;
+      Value row =
+          builder.create<LLVM::AddOp>(lowering.loc, ofWarp, lowering.constantI32(total * warps));
+      Value start = builder.create<LLVM::MulOp>(lowering.loc, row, lowering.constantI32(lanes));
+      return builder.create<LLVM::AddOp>(lowering.loc, start, lane);
+    }
   };
 
-  /// `others`, the totals of the first runs, come before the prefixes in the second runs.
-  LogicalResult extend(Prefixes &prefixes, ArrayRef<Registers> others, Value isSecond) {
+  SmallVector<Registers> exchangeTotals(ArrayRef<int> owners, uint32_t mask) {
+    TotalsOfWarps ofWarps(*this);
+    ofWarps.store(owners);
+    return ofWarps.load(owners, lowering.builder.create<LLVM::XOrOp>(lowering.loc, ofWarps.warp,
+                                                                     lowering.constantI32(mask)));
+  }
+
+  /// Totals of a thread, times warps, up to which each warp reads those of all others: one
+  /// exchange instead of one for each bit, two barriers apart. A guess.
+  static constexpr size_t maxTotalsAtOnce = 32;
+
+  /// All steps over warps at once: each combines the totals of all of them in order.
+  FailureOr<Prefixes> joinWarps(ArrayRef<ScanStep> steps, ArrayRef<int> owners) {
+    OpBuilder &builder = lowering.builder;
+    SmallVector<uint32_t> places{0}; // bits of the warp, in the order of the scan
+    for (const ScanStep &step : steps)
+      for (size_t index = 0, end = places.size(); index < end; ++index)
+        places.push_back(places[index] | step.mask);
+    uint32_t allBits = places.back();
+    if (op.getReverse())
+      std::reverse(places.begin(), places.end());
+
+    TotalsOfWarps ofWarps(*this);
+    ofWarps.store(owners);
+    Value place = ofWarps.bitsOf(ofWarps.warp, allBits);
+    Value rest = ofWarps.bitsOf(ofWarps.warp, ~allBits & (ofWarps.warps - 1));
+    auto isAt = [&](uint32_t where, LLVM::ICmpPredicate predicate) {
+      return builder.create<LLVM::ICmpOp>(lowering.loc, predicate, place,
+                                          lowering.constantI32(where));
+    };
+    SmallVector<Registers> running, before;
+    for (size_t index = 0; index < places.size(); ++index) {
+      Value warp =
+          builder.create<LLVM::OrOp>(lowering.loc, rest, lowering.constantI32(places[index]));
+      SmallVector<Registers> loaded = ofWarps.load(owners, warp);
+      if (index == 0)
+        before = running = std::move(loaded);
+      else if (failed(combineAll(running, loaded)))
+        return failure();
+      if (index == 0 || index + 1 == places.size())
+        continue;
+      Value isNext = isAt(places[index + 1], LLVM::ICmpPredicate::eq);
+      for (auto [tuple, sofar] : llvm::zip(before, running))
+        for (auto [mine, value] : llvm::zip(tuple, sofar))
+          mine = builder.create<LLVM::SelectOp>(lowering.loc, isNext, value, mine);
+    }
+    for (auto [total, reg] : llvm::zip(running, owners))
+      totals[reg] = total;
+    return Prefixes{std::move(before), isAt(places.front(), LLVM::ICmpPredicate::ne)};
+  }
+
+  /// first[i] becomes first[i] and second[i] combined.
+  LogicalResult combineAll(MutableArrayRef<Registers> first, ArrayRef<Registers> second) {
+    for (auto [left, right] : llvm::zip(first, second)) {
+      FailureOr<Registers> joined = combine(left, right);
+      if (failed(joined))
+        return failure();
+      left = std::move(*joined);
+    }
+    return success();
+  }
+
+  /// One step: two neighbouring runs of threads become one.
+  FailureOr<Prefixes> join(const ScanStep &step, ArrayRef<int> owners) {
+    Value isSecond = isInSecondRun(step);
+    SmallVector<Registers> others = step.dim == InDim::Lane ? shuffleTotals(owners, step.mask)
+                                                            : exchangeTotals(owners, step.mask);
+    if (failed(joinTotals(owners, others, isSecond)))
+      return failure();
+    return Prefixes{std::move(others), isSecond};
+  }
+
+  /// `before` comes before the prefixes, where it is known.
+  LogicalResult extend(Prefixes &prefixes, const Prefixes &before) {
     OpBuilder &builder = lowering.builder;
     if (!prefixes.isKnown) {
-      prefixes = {SmallVector<Registers>(others), isSecond};
+      prefixes = before;
       return success();
     }
-    for (auto [prefix, other] : llvm::zip(prefixes.ofOwners, others)) {
+    for (auto [prefix, other] : llvm::zip(prefixes.ofOwners, before.ofOwners)) {
       FailureOr<Registers> joined = combine(other, prefix);
       if (failed(joined))
         return failure();
       for (auto [mine, both, theirs] : llvm::zip(prefix, *joined, other)) {
-        Value second = builder.create<LLVM::SelectOp>(lowering.loc, prefixes.isKnown, both, theirs);
-        mine = builder.create<LLVM::SelectOp>(lowering.loc, isSecond, second, mine);
+        Value longer = builder.create<LLVM::SelectOp>(lowering.loc, prefixes.isKnown, both, theirs);
+        mine = builder.create<LLVM::SelectOp>(lowering.loc, before.isKnown, longer, mine);
       }
     }
-    prefixes.isKnown = builder.create<LLVM::OrOp>(lowering.loc, prefixes.isKnown, isSecond);
+    prefixes.isKnown = builder.create<LLVM::OrOp>(lowering.loc, prefixes.isKnown, before.isKnown);
     return success();
   }
 

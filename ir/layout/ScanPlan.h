@@ -14,7 +14,8 @@
 // decides how the lower total is reached:
 //   Register  it is in this thread already
 //   Lane      one butterfly shuffle per total
-//   Warp      one exchange through shared memory per total
+//   Warp      one exchange through shared memory per total; where totals are few, one for
+//             all bits, in which each warp combines those of all others in order
 // Totals are kept once per group of registers that lie in the same run.
 //
 // Example: the 4x4 tile of LinearLayout.h, lane owns a row, scanned along rows

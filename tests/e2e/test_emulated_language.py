@@ -136,8 +136,10 @@ def affine_scan_kernel(x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("m, n, axis", [(2, 256, 1), (256, 2, 0), (16, 64, 1), (16, 64, 0), (1, 32, 1), (4, 8, 1)])
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+@pytest.mark.parametrize(
+    "m, n, axis", [(2, 256, 1), (256, 2, 0), (16, 64, 1), (16, 64, 0), (64, 64, 0), (1, 32, 1), (4, 8, 1), (1, 1024, 1)]
+)
 def test_scans_keep_the_order(device, m, n, axis, num_warps, reverse):
     """Runs of a thread, of lanes, of warps, in any order; several values of a thread in one run, and one."""
     random = np.random.default_rng(m)
