@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: tw.shared_gather. An address is the XOR of three parts: what the thread and the
-// register say of the element beside the axis, known when the kernel is compiled, and
-// what the index says along the axis.
+// What: tw.shared_gather and tw.shared_count. An address of a gather is the XOR of three
+// parts: what the thread and the register say of the element beside the axis, known when
+// the kernel is compiled, and what the index says along the axis. Counts lie in a row.
 //
 // How: neighbouring elements that have the same index are read together. A broadcast
 // index gives whole rows of such elements.

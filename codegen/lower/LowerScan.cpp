@@ -40,12 +40,11 @@ public:
     }
     totals = values;
     for (ArrayRef<ScanStep> left(plan.steps); !left.empty();) {
-      bool isInThread = left.front().dim == InDim::Register;
-      ArrayRef<ScanStep> run = left.take_while(
-          [&](const ScanStep &step) { return (step.dim == InDim::Register) == isInThread; });
-      if (failed(isInThread ? joinRegisters(run) : joinThreads(run)))
+      ArrayRef<ScanStep> run =
+          left.take_until([](const ScanStep &step) { return step.dim == InDim::Register; });
+      if (failed(run.empty() ? joinRegisters(left.front().mask) : joinThreads(run)))
         return failure();
-      left = left.drop_front(run.size());
+      left = left.drop_front(std::max<size_t>(run.size(), 1));
     }
 
     for (auto [index, result] : llvm::enumerate(op.getResults())) {
@@ -80,13 +79,6 @@ private:
       if (representative(reg) == reg)
         found.push_back(reg);
     return found;
-  }
-
-  LogicalResult joinRegisters(ArrayRef<ScanStep> steps) {
-    for (const ScanStep &step : steps)
-      if (failed(joinRegisters(step.mask)))
-        return failure();
-    return success();
   }
 
   LogicalResult joinRegisters(uint32_t mask) {
@@ -215,7 +207,7 @@ private:
   }
 
   /// Totals of a thread, times warps, up to which each warp reads those of all others: one
-  /// exchange instead of one for each bit, two barriers apart. A guess.
+  /// exchange instead of one for each bit, which would wait at two barriers each. A guess.
   static constexpr size_t maxTotalsAtOnce = 32;
 
   /// All steps over warps at once: each combines the totals of all of them in order.

@@ -129,10 +129,14 @@ semantic::Value MlirBuilder::concatenate(const Value &lhs, const Value &rhs) {
   return emit<ir::ConcatOp>(lhs.type.withShape(std::move(shape)), unwrap(lhs), unwrap(rhs));
 }
 
+bool MlirBuilder::hasSeveralBlocks() const {
+  auto module = builder.getBlock()->getParentOp()->getParentOfType<mlir::ModuleOp>();
+  return ir::numBlocks(module) > 1;
+}
+
 std::optional<semantic::Value> MlirBuilder::gather(const Value &source, const Value &index,
                                                    int axis) {
-  auto module = builder.getBlock()->getParentOp()->getParentOfType<mlir::ModuleOp>();
-  if (ir::numBlocks(module) > 1)
+  if (hasSeveralBlocks())
     return std::nullopt;
   return emit<ir::GatherOp>(Type(source.type.scalar, index.type.shape), unwrap(source),
                             unwrap(index), static_cast<uint32_t>(axis));
@@ -140,8 +144,7 @@ std::optional<semantic::Value> MlirBuilder::gather(const Value &source, const Va
 
 std::optional<semantic::Value>
 MlirBuilder::histogram(const Value &source, const std::optional<Value> &mask, int64_t bins) {
-  auto module = builder.getBlock()->getParentOp()->getParentOfType<mlir::ModuleOp>();
-  if (ir::numBlocks(module) > 1)
+  if (hasSeveralBlocks())
     return std::nullopt;
   return emit<ir::HistogramOp>(Type(ScalarKind::Int32, {bins}), unwrap(source),
                                mask ? unwrap(*mask) : mlir::Value());

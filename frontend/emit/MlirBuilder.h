@@ -150,6 +150,7 @@ private:
   template <typename Op, typename... Args> Value emit(const Type &type, Args &&...args) {
     return wrap(type, make<Op>(mlirType(type), std::forward<Args>(args)...)->getResult(0));
   }
+  bool hasSeveralBlocks() const;
   mlir::Value scalarInt(mlir::Type type, int64_t value);
   /// A constant of one scalar or of every element.
   mlir::Value splatConstant(mlir::TypedAttr scalar, const std::vector<int64_t> &shape);

@@ -84,9 +84,7 @@ bool LoadsAsUsed::canRetypeLoad(ir::LoadOp load) {
   // Loops of products have no registers to spare (the gradients of attention would
   // spill), and their operands go through shared memory in any case.
   auto loop = load->getParentOfType<LoopLikeOpInterface>();
-  if (loop && loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted())
-    return false;
-  return true;
+  return !loop || !loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 bool LoadsAsUsed::canRetype(Operation *op) {

@@ -190,8 +190,8 @@ public:
       loads.run();
       numRemoved += loads.numRemoved();
       numRefused += loads.numRefused();
+      moveAfterLoads(function);
     });
-    getOperation().walk([&](func::FuncOp function) { moveAfterLoads(function); });
   }
 
 private:
@@ -250,12 +250,14 @@ private:
       if (op->getParentOfType<LoopLikeOpInterface>() || op->getNumResults() != 1)
         return;
       Value result = op->getResult(0);
-      if (llvm::isa<ir::LoadOp>(op))
+      if (llvm::isa<ir::LoadOp>(op)) {
         origins[result] = result;
-      else if (Value origin = originOf(op, origins, materializer))
+        return;
+      }
+      Value origin = originOf(op, origins, materializer);
+      if (origin)
         origins[result] = origin;
-      if (llvm::isa<ir::ConvertLayoutOp>(op) ||
-          (!llvm::isa<ir::LoadOp>(op) && origins.contains(result)))
+      if (origin || llvm::isa<ir::ConvertLayoutOp>(op))
         waiting.push_back(op);
     });
     // From the last one, so that each makes way for what it is computed from.
