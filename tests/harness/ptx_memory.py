@@ -198,14 +198,15 @@ class SharedMemory:
         self.check_writable(places, threads)
         before = self.writer[places]
         self.write(places, values, threads)
-        self.is_atomic[places] = is_atomic
         if is_atomic:
+            self.is_atomic[places] = True
             others = (before != NOBODY) & (before != self.writer[places])
             self.writer[places[others]] = SEVERAL_WARPS
 
     def write(self, places, values, threads):
         self.data[places] = values
         self.written[places] = True
+        self.is_atomic[places] = False
         self.note_use(places, (threads // 32)[:, None])
         self.writer[places] = (threads // 32)[:, None]
         self.unfenced[places] = self.unmet[places] = threads[:, None]
