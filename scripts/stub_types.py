@@ -134,6 +134,7 @@ RETURNS = {
     "advance": "_BlockPointer",
     "current_target": "Any",
     "get_int_dtype": "dtype",
+    "count_words": "_Tile | None",
     "gather_words": "_Tile | None",
     "make_block_ptr": "_BlockPointer",
     "make_tensor_descriptor": "_Descriptor",

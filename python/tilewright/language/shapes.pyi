@@ -32,7 +32,7 @@ def permute(input: Any, *dims: Any) -> _Tile:
     """The axes in the order `dims`, which names each once."""
 
 
-def count_words(input: Any, mask: Any, num_bins: int) -> _Tile:
+def count_words(input: Any, mask: Any, num_bins: int) -> _Tile | None:
     """tl.histogram of int32 or int64; None where elements must be compared, as in the interpreter."""
 
 
