@@ -43,11 +43,12 @@ func.func @single(%p: !tw.ptr<f32>, %x: f32, %y: f32) {
 }
 
 //--- library.mlir
-// The device library is inlined; only the reduction of huge arguments is a call.
+// The device library is inlined; only the remainder of huge quotients is a call.
 // LIBRARY-NOT: .extern
 // LIBRARY: .entry library
 // LIBRARY: call.uni
-// LIBRARY-NEXT: reduceLarge
+// LIBRARY-NEXT: remainderLarge
+// LIBRARY-NOT: call.uni
 // LIBRARY-NOT: lg2.approx
 // LIBRARY-NOT: __tw_
 module attributes {tw.num_warps = 1 : i32} {
