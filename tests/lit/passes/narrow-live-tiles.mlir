@@ -5,6 +5,7 @@
 // RUN: sed 's/num_warps = 16/num_warps = 4/; s/, 4096, 8192\]/]/; s/256, 512, 1024, 2048/256, 512/; s/16384x/1024x/g' %t/softmax.mlir | tilewright-opt --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: tilewright-opt %t/kept.mlir --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=KEPT
 // RUN: tilewright-opt %t/stored.mlir --tw-narrow-live-tiles --tw-verify-layouts --tw-remarks 2>&1 | FileCheck %s --check-prefix=STORED
+// RUN: tilewright-opt %t/full.mlir --tw-narrow-live-tiles --tw-verify-layouts | FileCheck %s --check-prefix=FULL
 
 // REMARK-COUNT-2: remark: narrow-live-tile: applied, words={{[0-9]+}}, instructions={{[0-9]+}} (made again after the reduction from a narrower tile)
 
@@ -131,5 +132,61 @@ module attributes {tw.num_warps = 1 : i32} {
       tw.yield %c : f32
     } : (tensor<2048xf32, #less>) -> f32
     return %max : f32
+  }
+}
+
+//--- full.mlir
+// Five tiles of 64 registers do not fit a thread's until three are narrow; three wide ones do.
+// FULL-NOT: tw.wanted_threads
+// FULL-LABEL: @full
+// FULL: tw.reduce
+// FULL-COUNT-3: tw.opaque
+// FULL-NOT: tw.opaque
+// FULL-LABEL: @fits
+// FULL-NOT: tw.opaque
+// FULL: return
+#less = #tw.layout<register = [1, 2, 4, 256, 512, 1024], lane = [8, 16, 32, 64, 128], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @full(%p: tensor<2048x!tw.ptr<f16>, #less>) -> tensor<2048xf32, #less> {
+    %x0 = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %x1 = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %x2 = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %x3 = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %x4 = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %w0 = arith.extf %x0 : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %w1 = arith.extf %x1 : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %w2 = arith.extf %x2 : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %w3 = arith.extf %x3 : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %w4 = arith.extf %x4 : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %max = tw.reduce %w0 axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.maxnumf %l, %r : f32
+      tw.yield %c : f32
+    } : (tensor<2048xf32, #less>) -> f32
+    %s0 = tw.splat %max : f32 -> tensor<2048xf32, #less>
+    %s1 = arith.addf %s0, %w0 : tensor<2048xf32, #less>
+    %s2 = arith.addf %s1, %w1 : tensor<2048xf32, #less>
+    %s3 = arith.addf %s2, %w2 : tensor<2048xf32, #less>
+    %s4 = arith.addf %s3, %w3 : tensor<2048xf32, #less>
+    %s5 = arith.addf %s4, %w4 : tensor<2048xf32, #less>
+    return %s5 : tensor<2048xf32, #less>
+  }
+  func.func @fits(%p: tensor<2048x!tw.ptr<f16>, #less>) -> tensor<2048xf32, #less> {
+    %x0 = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %x1 = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %x2 = tw.load %p : tensor<2048x!tw.ptr<f16>, #less> -> tensor<2048xf16, #less>
+    %w0 = arith.extf %x0 : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %w1 = arith.extf %x1 : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %w2 = arith.extf %x2 : tensor<2048xf16, #less> to tensor<2048xf32, #less>
+    %max = tw.reduce %w0 axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.maxnumf %l, %r : f32
+      tw.yield %c : f32
+    } : (tensor<2048xf32, #less>) -> f32
+    %s0 = tw.splat %max : f32 -> tensor<2048xf32, #less>
+    %s1 = arith.addf %s0, %w0 : tensor<2048xf32, #less>
+    %s2 = arith.addf %s1, %w1 : tensor<2048xf32, #less>
+    %s3 = arith.addf %s2, %w2 : tensor<2048xf32, #less>
+    return %s3 : tensor<2048xf32, #less>
   }
 }
