@@ -9,7 +9,9 @@
 
 #include "codegen/emit/NvJitLink.h"
 #include "ir/dialect/TileDialect.h"
+#include "passes/analysis/Resources.h"
 
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -27,6 +29,8 @@ namespace tilewright::codegen {
 
 /// Threads that should be resident on a multiprocessor, unless a pass says otherwise.
 constexpr int64_t usualThreads = 1024;
+/// Where fewer are resident, latencies show in kernels without loops.
+constexpr int64_t fewThreads = usualThreads / 2;
 /// A few spilled bytes (four registers of 32 bits) cost less than the missing
 /// block; beyond that the measurements turn.
 constexpr int acceptedSpillBytes = 16;
@@ -87,15 +91,36 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const TargetIn
   return limited;
 }
 
-int64_t wantedThreads(ModuleOp module) {
-  auto wanted = module->getAttrOfType<IntegerAttr>(ir::wantedThreadsAttr);
-  return wanted ? wanted.getInt() : usualThreads;
+/// Where the assembler took more registers than the tiles need, tries with those of more
+/// blocks. nvJitLink makes code that could be linked with other code, and is then generous:
+/// the gradient of SwiGLU with a quantisation of its rows takes 184 registers, of ptxas 140
+/// where it compiles the whole program. Held to 168, three blocks are resident instead of two;
+/// five such kernels take 0.86 to 0.89 of the time. With loops, or 512 threads resident
+/// before, as many became slower as faster (H100, November 2026).
+static AssembleResult assembleAsForecast(CompiledModule &compiled, const TargetInfo &target,
+                                         const AssembleOptions &options, int64_t wantedBlocks,
+                                         int64_t blocks, AssembleResult assembled) {
+  int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
+  const int before = assembled.registers;
+  // Where that spills too much, once more half way.
+  int tried = 0;
+  for (int64_t more : {wantedBlocks, (wantedBlocks + blocks + 1) / 2}) {
+    int limit = static_cast<int>(target.registersFor(more * threads));
+    if (assembled.registers < before || limit == tried || limit >= before)
+      break;
+    assembled = assembleWithLimit(compiled, target, options, limit, acceptedSpillBytes,
+                                  std::move(assembled));
+    tried = limit;
+  }
+  return assembled;
 }
 
 /// Assembles. If the kernel's registers leave too few threads resident and the
 /// user has set no limit, tries again with a limit and keeps the better code.
 static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
-                                           const AssembleOptions &options, int64_t wanted) {
+                                           const AssembleOptions &options,
+                                           const RegisterNeeds &needs) {
+  int64_t wanted = needs.wantedThreads;
   AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
   if (options.maxRegisters || assembled.registers < 0)
@@ -108,9 +133,16 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
       assembled.registers <= 2 * limit)
     return assembleWithLimit(compiled, target, options, limit, acceptedSpillBytes,
                              std::move(assembled));
-  // One block more may be near. nvJitLink makes code that could be linked with other code,
-  // and is then generous with registers: a layer norm of 4096 columns with 8 warps takes 56
-  // of them and does with 48, 78.8 and 72.9 us; its backward pass of 8192 columns takes 144
+  int64_t blocks = resident / threads;
+  if (needs.forecast && resident < fewThreads) {
+    // The forecast is not exact, and what spills is refused.
+    int64_t fitting =
+        target.residentBlocks(threads, *needs.forecast * 15 / 16, compiled.sharedBytes);
+    if (int64_t more = std::min(fitting, fewThreads / threads); more > blocks)
+      return assembleAsForecast(compiled, target, options, more, blocks, std::move(assembled));
+  }
+  // One block more may be near: a layer norm of 4096 columns with 8 warps takes 56 registers
+  // and does with 48, 78.8 and 72.9 us; its backward pass of 8192 columns takes 144
   // and does with 128, 153.7 and 112.4 us (H200, November 2026). That kernels without
   // barriers and blocks of less than 8 warps do better as they are is a guess.
   limit = static_cast<int>(target.registersFor(resident + threads));
@@ -148,19 +180,6 @@ static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInf
 // Products
 //===----------------------------------------------------------------------===//
 
-std::optional<int64_t> largestAccumulator(ModuleOp module) {
-  std::optional<int64_t> largest;
-  module.walk([&](Operation *op) {
-    if (!llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op))
-      return;
-    auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
-    int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
-    int64_t registers = elements * ir::elementBits(type.getElementType()) / 32;
-    largest = std::max(largest.value_or(0), registers);
-  });
-  return largest;
-}
-
 /// An accumulator of twice the registers is spilled whatever the assembler tries,
 /// and it tries for minutes: ptxas needs 125 s for a 128x128x64 product in one warp
 /// with -O3, 3 s with -O0. The levels in between spill as much and take 10 s.
@@ -181,6 +200,38 @@ static void limitEffort(CompiledModule &compiled, int64_t accumulator, const Tar
 //===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
+
+static std::optional<int64_t> largestAccumulator(ModuleOp module) {
+  std::optional<int64_t> largest;
+  module.walk([&](Operation *op) {
+    if (!llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op))
+      return;
+    auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
+    int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
+    int64_t registers = elements * ir::elementBits(type.getElementType()) / 32;
+    largest = std::max(largest.value_or(0), registers);
+  });
+  return largest;
+}
+
+static bool hasLoops(ModuleOp module) {
+  return module.walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+RegisterNeeds registerNeeds(ModuleOp module) {
+  RegisterNeeds needs;
+  auto wanted = module->getAttrOfType<IntegerAttr>(ir::wantedThreadsAttr);
+  needs.wantedThreads = wanted ? wanted.getInt() : usualThreads;
+  needs.accumulator = largestAccumulator(module);
+  if (needs.accumulator || hasLoops(module))
+    return needs;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal())
+      needs.forecast =
+          std::max(needs.forecast.value_or(0),
+                   passes::forecastRegisters(passes::RegisterAnalysis(function).peak()));
+  return needs;
+}
 
 static void remarkOnAssembly(CompiledModule &result, const AssembleResult &assembled) {
   for (const std::string &warning : assembled.warnings) {
@@ -203,16 +254,16 @@ static void remarkOnAssembly(CompiledModule &result, const AssembleResult &assem
 }
 
 void assembleKernel(CompiledModule &result, const TargetInfo &target, const CompileOptions &options,
-                    std::optional<int64_t> accumulator, int64_t wanted) {
+                    const RegisterNeeds &needs) {
   AssembleOptions assembleOptions;
   assembleOptions.lineInfo = options.lineInfo;
   assembleOptions.maxRegisters = options.maxRegisters;
   assembleOptions.kernelName = result.kernelName;
-  if (accumulator)
-    limitEffort(result, *accumulator, target, assembleOptions);
-  AssembleResult assembled = accumulator
+  if (needs.accumulator)
+    limitEffort(result, *needs.accumulator, target, assembleOptions);
+  AssembleResult assembled = needs.accumulator
                                  ? assembleProducts(result, target, assembleOptions)
-                                 : assembleForOccupancy(result, target, assembleOptions, wanted);
+                                 : assembleForOccupancy(result, target, assembleOptions, needs);
   result.cubin = std::move(assembled.cubin);
   result.registers = assembled.registers;
   result.spillBytes = assembled.spillStoreBytes;

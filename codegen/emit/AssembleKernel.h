@@ -18,16 +18,23 @@
 
 namespace tilewright::codegen {
 
-/// Threads that should be resident on a multiprocessor: what a pass asks for, or the usual.
-int64_t wantedThreads(mlir::ModuleOp module);
+/// What the tiles of a kernel say of the registers that its code should have.
+struct RegisterNeeds {
+  /// The most registers of 32 bits that an accumulator takes of a thread; nothing where there
+  /// is no product.
+  std::optional<int64_t> accumulator;
+  /// Threads that should be resident on a multiprocessor: what a pass asks for, or the usual.
+  int64_t wantedThreads = 0;
+  /// Registers of a thread that are forecast; nothing where iterations of a loop or products
+  /// hide latencies.
+  std::optional<int64_t> forecast;
+};
+/// Of a module at the end of the tile level.
+RegisterNeeds registerNeeds(mlir::ModuleOp module);
 
-/// The most registers of 32 bits that an accumulator takes of a thread; nothing where there
-/// is no product.
-std::optional<int64_t> largestAccumulator(mlir::ModuleOp module);
-
-/// Makes result.cubin of result.ptx. `accumulator` is what largestAccumulator found.
+/// Makes result.cubin of result.ptx.
 void assembleKernel(CompiledModule &result, const TargetInfo &target, const CompileOptions &options,
-                    std::optional<int64_t> accumulator, int64_t wanted);
+                    const RegisterNeeds &needs);
 
 } // namespace tilewright::codegen
 

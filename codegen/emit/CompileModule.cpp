@@ -207,7 +207,7 @@ private:
   CompiledModule result;
   DiagnosticCollector diagnostics;
   StepObserver observer;
-  std::optional<int64_t> accumulator;
+  RegisterNeeds needs;
 };
 
 } // namespace
@@ -274,7 +274,7 @@ void Compilation::runPasses() {
   if (options.facts)
     result.facts = passes::describeKernel(module, target);
   result.numWarps = ir::numWarps(module);
-  accumulator = largestAccumulator(module);
+  needs = registerNeeds(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))
     result.sharedBytes = bytes.getInt();
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::globalScratchAttr))
@@ -296,11 +296,12 @@ void Compilation::emit() {
   emitOptions.lineInfo = options.lineInfo;
   emitOptions.libdevicePath = findLibdevice();
   // Not measured with products, whose accumulators fill the registers by design.
-  emitOptions.ordersByStores = !accumulator;
+  emitOptions.ordersByStores = !needs.accumulator;
   // One block alone would wait for each load in turn; of many, some always run.
-  int64_t wanted = wantedThreads(module), threads = int64_t(result.numWarps) << target.log2WarpSize;
+  int64_t wanted = needs.wantedThreads;
+  int64_t threads = int64_t(result.numWarps) << target.log2WarpSize;
   bool argumentsOverlap = module->hasAttr(ir::argumentsOverlapAttr);
-  if (!accumulator && !argumentsOverlap && threads <= wanted / 2 && threads >= wanted / 4)
+  if (!needs.accumulator && !argumentsOverlap && threads <= wanted / 2 && threads >= wanted / 4)
     emitOptions.orderRegisters = static_cast<int>(target.registersFor(wanted));
   FailureOr<EmittedKernel> emitted = emitPtx(module, target, emitOptions);
   if (failed(emitted))
@@ -316,7 +317,7 @@ void Compilation::emit() {
 
 void Compilation::assemble() {
   begin("assemble");
-  assembleKernel(result, target, options, accumulator, wantedThreads(module));
+  assembleKernel(result, target, options, needs);
   observer.finished("assemble", [](llvm::raw_ostream &) {});
 }
 

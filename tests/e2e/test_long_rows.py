@@ -153,6 +153,37 @@ def test_a_second_block_is_made_room_for():
 
 
 @tilewright.jit
+def gated_block(x_ptr, y_ptr, out_ptr, first, n, BLOCK: tl.constexpr):
+    at = first + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n).to(tl.float32)
+    y = tl.load(y_ptr + at, mask=at < n).to(tl.float32)
+    tl.store(out_ptr + at, tl.sigmoid(x) * x * y, mask=at < n)
+
+
+@tilewright.jit
+def gated_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    gated_block(x_ptr, y_ptr, out_ptr, tl.program_id(0) * BLOCK, n, BLOCK)
+
+
+@tilewright.jit
+def gated_in_loop_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    for first in range(0, n, BLOCK):
+        gated_block(x_ptr, y_ptr, out_ptr, first, n, BLOCK)
+
+
+def test_the_assembler_is_held_to_what_tiles_need():
+    """It takes the registers of all tiles at once, where other blocks could run meanwhile."""
+
+    def limits(kernel):
+        arrays = [np.zeros(4096, np.float16) for _ in range(3)]
+        remarks = assemble_for(kernel, "sm_90a", [*arrays, 4104, 4096], {"num_warps": 2}).remarks
+        return [remark for remark in remarks if "register-limit" in remark]
+
+    assert any("register-limit: applied" in remark for remark in limits(gated_kernel)), limits(gated_kernel)
+    assert not limits(gated_in_loop_kernel)
+
+
+@tilewright.jit
 def three_rows_kernel(x_ptr, y_ptr, z_ptr, out_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     x, y, z = tl.load(x_ptr + offsets), tl.load(y_ptr + offsets), tl.load(z_ptr + offsets)
