@@ -9,7 +9,7 @@
 
 #include "codegen/emit/NvJitLink.h"
 #include "ir/dialect/TileDialect.h"
-#include "passes/analysis/Resources.h"
+#include "passes/pipeline/KernelFacts.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/STLExtras.h"
@@ -223,13 +223,8 @@ RegisterNeeds registerNeeds(ModuleOp module) {
   auto wanted = module->getAttrOfType<IntegerAttr>(ir::wantedThreadsAttr);
   needs.wantedThreads = wanted ? wanted.getInt() : usualThreads;
   needs.accumulator = largestAccumulator(module);
-  if (needs.accumulator || hasLoops(module))
-    return needs;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (!function.isExternal())
-      needs.forecast =
-          std::max(needs.forecast.value_or(0),
-                   passes::forecastRegisters(passes::RegisterAnalysis(function).peak()));
+  if (!needs.accumulator && !hasLoops(module))
+    needs.forecast = passes::forecastModuleRegisters(module);
   return needs;
 }
 

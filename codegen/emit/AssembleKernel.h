@@ -29,7 +29,7 @@ struct RegisterNeeds {
   /// hide latencies.
   std::optional<int64_t> forecast;
 };
-/// Of a module at the end of the tile level.
+/// The module is at the end of the tile level.
 RegisterNeeds registerNeeds(mlir::ModuleOp module);
 
 /// Makes result.cubin of result.ptx.

@@ -98,7 +98,7 @@ public:
 private:
   PassContext context;
   int64_t threads = 0, wantedThreads = 0;
-  /// Of the function as it is now; made when it is asked for.
+  /// What is alive in the function as it is now; made when it is asked for.
   std::optional<RegisterAnalysis> registers;
 
   static bool isBehind(Operation *op, Operation *place) {
