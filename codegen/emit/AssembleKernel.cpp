@@ -95,8 +95,8 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const TargetIn
 /// blocks. nvJitLink makes code that could be linked with other code, and is then generous:
 /// the gradient of SwiGLU with a quantisation of its rows takes 184 registers, of ptxas 140
 /// where it compiles the whole program. Held to 168, three blocks are resident instead of two;
-/// five such kernels take 0.86 to 0.89 of the time. With loops, or 512 threads resident
-/// before, as many became slower as faster (H100, November 2026).
+/// five such kernels take 0.86 to 0.89 of the time. Done for all kernels, as many became
+/// slower as faster: those with loops, or with 512 threads resident before (H100, November 2026).
 static AssembleResult assembleAsForecast(CompiledModule &compiled, const TargetInfo &target,
                                          const AssembleOptions &options, int64_t wantedBlocks,
                                          int64_t blocks, AssembleResult assembled) {
@@ -135,7 +135,7 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
                              std::move(assembled));
   int64_t blocks = resident / threads;
   if (needs.forecast && resident < fewThreads) {
-    // The forecast is not exact, and what spills is refused.
+    // The forecast is not exact, and what spills much is refused.
     int64_t fitting =
         target.residentBlocks(threads, *needs.forecast * 15 / 16, compiled.sharedBytes);
     if (int64_t more = std::min(fitting, fewThreads / threads); more > blocks)
@@ -180,6 +180,19 @@ static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInf
 // Products
 //===----------------------------------------------------------------------===//
 
+static std::optional<int64_t> largestAccumulator(ModuleOp module) {
+  std::optional<int64_t> largest;
+  module.walk([&](Operation *op) {
+    if (!llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op))
+      return;
+    auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
+    int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
+    int64_t registers = elements * ir::elementBits(type.getElementType()) / 32;
+    largest = std::max(largest.value_or(0), registers);
+  });
+  return largest;
+}
+
 /// An accumulator of twice the registers is spilled whatever the assembler tries,
 /// and it tries for minutes: ptxas needs 125 s for a 128x128x64 product in one warp
 /// with -O3, 3 s with -O0. The levels in between spill as much and take 10 s.
@@ -200,19 +213,6 @@ static void limitEffort(CompiledModule &compiled, int64_t accumulator, const Tar
 //===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
-
-static std::optional<int64_t> largestAccumulator(ModuleOp module) {
-  std::optional<int64_t> largest;
-  module.walk([&](Operation *op) {
-    if (!llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op))
-      return;
-    auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
-    int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
-    int64_t registers = elements * ir::elementBits(type.getElementType()) / 32;
-    largest = std::max(largest.value_or(0), registers);
-  });
-  return largest;
-}
 
 static bool hasLoops(ModuleOp module) {
   return module.walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();

@@ -212,7 +212,7 @@ static const CONSTANT u32 twoOverPi[] = {0,          0xa2f9836e, 0x4e441529, 0xf
 // Returns the quadrant in the upper and the reduced argument in the lower half. Inlined,
 // though large arguments are rare: nvJitLink makes code that could be linked with other
 // code, and there a call in a branch costs registers, and a guard at each later shuffle
-// (the gradient of rotary embeddings in one warp: 356 bytes spilled, 64 without).
+// (the gradient of rotary embeddings in one warp: 356 bytes spilled, 104 without).
 static inline __attribute__((always_inline)) u64 reduceLarge(float x) {
   u32 bits = bitsOf(x);
   int exponent = (int)(bits >> 23 & 0xff) - 127;
