@@ -47,6 +47,13 @@ mlir::LogicalResult mapInSinglePrecision(
     mlir::Operation *op, FunctionLowering &lowering,
     llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>, mlir::Type)> compute);
 
+/// Sums, bits and shifts of 8-bit integers in the words that they were loaded in; false where they
+/// are in no such words, or the op is another one.
+bool lowerBytesInWords(mlir::Operation *op, FunctionLowering &lowering);
+
+/// Conversions of small integers to f16 and bf16 by packed arithmetic; false where that cannot be.
+bool castSmallIntegers(mlir::Operation *op, FunctionLowering &lowering);
+
 } // namespace tilewright::codegen
 
 #endif // TILEWRIGHT_CODEGEN_LOWER_ELEMENTWISEINTERNAL_H

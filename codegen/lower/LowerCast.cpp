@@ -279,6 +279,8 @@ static LogicalResult lowerIntegerCast(Operation *op, FunctionLowering &lowering)
 
 template <typename Target>
 static LogicalResult lowerToFloat(Operation *op, FunctionLowering &lowering) {
+  if (castSmallIntegers(op, lowering))
+    return success();
   Type to = resultElementType(op), single = lowering.builder.getF32Type();
   // Only f16, f32 and f64 have conversions from integers.
   bool isDirect = to.isF16() || to.getIntOrFloatBitWidth() >= 32;

@@ -110,6 +110,8 @@ LogicalResult mapInSinglePrecision(Operation *op, FunctionLowering &lowering,
 
 template <typename Target>
 static LogicalResult lowerInteger(Operation *op, FunctionLowering &lowering) {
+  if (lowerBytesInWords(op, lowering))
+    return success();
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     return lowering.builder.create<Target>(lowering.loc, operands[0], operands[1]);
   });
@@ -118,6 +120,8 @@ static LogicalResult lowerInteger(Operation *op, FunctionLowering &lowering) {
 /// Keeps the no-wrap facts, which let LLVM widen address arithmetic.
 template <typename Target>
 static LogicalResult lowerWrapping(Operation *op, FunctionLowering &lowering) {
+  if (lowerBytesInWords(op, lowering))
+    return success();
   auto source = llvm::cast<arith::ArithIntegerOverflowFlagsInterface>(op);
   auto flags = LLVM::IntegerOverflowFlags::none;
   if (source.hasNoSignedWrap())

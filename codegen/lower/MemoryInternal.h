@@ -45,6 +45,14 @@ llvm::SmallVector<mlir::Value> unpackWords(FunctionLowering &lowering, const Wor
                                            llvm::ArrayRef<mlir::Value> words,
                                            mlir::Type registerType);
 
+/// Some bytes of two integers of at most 32 bits, named by selectors of four bits each.
+mlir::Value permuteBytes(FunctionLowering &lowering, mlir::Value low, mlir::Value high,
+                         int64_t selectors);
+/// The word (i32) whose four bytes these are, in their order; null where there is none.
+mlir::Value wordOfBytes(FunctionLowering &lowering, llvm::ArrayRef<mlir::Value> bytes);
+/// A word (i32) with these bytes lowest in its halves; what is above them does not matter.
+mlir::Value spreadBytes(FunctionLowering &lowering, mlir::Value low, mlir::Value high);
+
 /// "{$2, $3}" in inline PTX for the operands from `first` on.
 std::string wordList(int first, int count);
 

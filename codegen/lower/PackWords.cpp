@@ -56,8 +56,7 @@ static ByteSource byteSource(Value bits) {
 /// The selectors of the lower halves of two words.
 constexpr int64_t lowHalves = 0x5410;
 
-/// Some bytes of two integers, named by selectors of four bits each.
-static Value permuteBytes(FunctionLowering &lowering, Value low, Value high, int64_t selectors) {
+Value permuteBytes(FunctionLowering &lowering, Value low, Value high, int64_t selectors) {
   OpBuilder &builder = lowering.builder;
   Type i32 = builder.getI32Type(), i16 = builder.getIntegerType(16);
   // Two halves of a word side by side: the assembler joins what makes them.
@@ -70,6 +69,23 @@ static Value permuteBytes(FunctionLowering &lowering, Value low, Value high, int
   operands.push_back(lowering.constantI32(selectors));
   auto name = builder.getStringAttr("llvm.nvvm.prmt");
   return builder.create<LLVM::CallIntrinsicOp>(lowering.loc, i32, name, operands).getResult(0);
+}
+
+Value wordOfBytes(FunctionLowering &lowering, llvm::ArrayRef<Value> bytes) {
+  Value word;
+  for (auto [index, byte] : llvm::enumerate(bytes)) {
+    ByteSource source = byteSource(lowering.toBits(byte));
+    if (source.byte != static_cast<int>(index) || (word && source.whole != word))
+      return {};
+    word = source.whole;
+  }
+  return word.getType().isInteger(32) ? word : Value();
+}
+
+Value spreadBytes(FunctionLowering &lowering, Value low, Value high) {
+  ByteSource first = byteSource(lowering.toBits(low)), second = byteSource(lowering.toBits(high));
+  int64_t selectors = first.byte * 0x11 + (4 + second.byte) * 0x1100;
+  return permuteBytes(lowering, first.whole, second.whole, selectors);
 }
 
 /// A word of four bytes: one instruction where they come from two words, else three. Shifts and

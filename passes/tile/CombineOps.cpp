@@ -10,6 +10,7 @@
 //   expand_dims, permute, reshape, broadcast of splat -> splat
 //   addptr(addptr(p, i), j)           -> addptr(p, i + j) where neither wraps
 //   dot(a, b, 0) + c                  -> dot(a, b, c)
+//   truncf(sitofp a : f32)            -> sitofp a, of integers that the type holds
 //   reshape(descriptor_load), descriptor_store(reshape a) -> one access, where only
 //                                        dimensions of extent 1 come or go
 //   select of one value, select under a constant mask, load under a false mask
@@ -22,6 +23,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/dialect/IntegerBounds.h"
 #include "passes/Passes.h"
 #include "passes/analysis/LayoutRules.h"
 
@@ -337,6 +339,30 @@ struct SelectIntoLoad : OpRewritePattern<arith::SelectOp> {
 };
 
 //===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+/// An integer goes to bf16 through f32 (SemanticCast.cpp). One that bf16 holds is not rounded on
+/// either way, and code generation has a short one for it.
+template <typename CastOp> struct SmallIntegerToHalf : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
+    auto cast = op.getIn().getDefiningOp<CastOp>();
+    auto to = llvm::dyn_cast<FloatType>(getElementTypeOrSelf(op.getOut()));
+    if (!cast || !to || to.getWidth() != 16)
+      return failure();
+    // A byte with a sign is at most 128 in magnitude, whatever it is without.
+    uint64_t limit = uint64_t(1) << to.getFPMantissaWidth();
+    bool isByte = ir::elementBits(getElementTypeOrSelf(cast.getIn())) <= 8;
+    if (!isByte && ir::greatestInteger(cast.getIn()) > limit)
+      return failure();
+    rewriter.replaceOpWithNewOp<CastOp>(op, op.getType(), cast.getIn());
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
 // Blocks of descriptors
 //===----------------------------------------------------------------------===//
 
@@ -422,6 +448,7 @@ public:
     RewritePatternSet list(mlirContext);
     list.add<ComputeBeforeSplat, ComputeBeforeBroadcast, ComputeBeforeExpand, ShapeOfSplat,
              MergeAddPtr, DropZeroOffset, SimplifyLoad, SimplifyStore, SelectIntoLoad,
+             SmallIntegerToHalf<arith::SIToFPOp>, SmallIntegerToHalf<arith::UIToFPOp>,
              LoadWithoutUnits, StoreWithoutUnits, AccumulateInDot<arith::AddFOp>,
              AccumulateInDot<arith::AddIOp>>(mlirContext);
     // Upstream's, for the ops that occur: one driver run for both.

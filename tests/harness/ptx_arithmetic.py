@@ -206,6 +206,17 @@ def permute(machine, instruction):
     machine.write(instruction.operands[0], result.astype(np.uint32), "b32")
 
 
+@handles("lop3")
+def combine_bits(machine, instruction):
+    # Bit i of the table is the result where the three bits, the first one uppermost, are the number i.
+    bits = [machine.read(operand, "u32") for operand in instruction.operands[1:4]]
+    table, result = int(instruction.operands[4], 0), np.zeros(machine.num_threads, np.uint32)
+    for row in range(8):
+        if table >> row & 1:
+            result |= np.bitwise_and.reduce([word if row >> 2 - place & 1 else ~word for place, word in enumerate(bits)])
+    machine.write(instruction.operands[0], result, "b32")
+
+
 @handles("bfe")
 def extract_bits(machine, instruction):
     kind = instruction.type

@@ -55,8 +55,8 @@ class Program:
 
 PLAIN = {
     "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shl", "shr",
-    "shf", "prmt", "bfe", "bfi", "mov", "setp", "selp", "cvt", "cvta", "ld", "st", "shfl", "mma", "ldmatrix", "popc", "clz",
-    "brev",
+    "shf", "prmt", "lop3", "bfe", "bfi", "mov", "setp", "selp", "cvt", "cvta", "ld", "st", "shfl", "mma", "ldmatrix", "popc",
+    "clz", "brev",
 }  # fmt: skip
 WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
 
