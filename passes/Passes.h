@@ -38,6 +38,7 @@ struct PassContext {
 std::unique_ptr<mlir::Pass> createVersionMasks(PassContext context);
 std::unique_ptr<mlir::Pass> createCombineOps(PassContext context);
 std::unique_ptr<mlir::Pass> createSimplifyMasked(PassContext context);
+std::unique_ptr<mlir::Pass> createCompactLoads(PassContext context);
 std::unique_ptr<mlir::Pass> createHoistInvariants(PassContext context);
 std::unique_ptr<mlir::Pass> createFlattenLoops(PassContext context);
 std::unique_ptr<mlir::Pass> createChooseNumWarps(PassContext context);

@@ -41,6 +41,11 @@ def SimplifyMasked : TilewrightPass<"tw-simplify-masked"> {
   let statistics = [Statistic<"numSelects", "selects", "Number of selects passed by">];
 }
 
+def CompactLoads : TilewrightPass<"tw-compact-loads"> {
+  let summary = "loads elements of one address once, in loops with products";
+  let statistics = [Statistic<"numCompacted", "compacted", "Number of loads made smaller">];
+}
+
 def HoistInvariants : TilewrightPass<"tw-hoist-invariants"> {
   let summary = "moves pure loop-invariant ops out of loops that allow it";
   let statistics = [Statistic<"numHoisted", "hoisted", "Number of ops moved">,

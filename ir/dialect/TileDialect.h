@@ -91,6 +91,9 @@ constexpr llvm::StringLiteral vectorDimensionAttr = "tw.vector_dimension";
 /// On elementwise ops of integers (i32): bits of the flat element that may be
 /// cleared without changing the value. Set by MarkConstancy.
 constexpr llvm::StringLiteral constantBitsAttr = "tw.constant_bits";
+/// On tw.broadcast (unit): a few copies of each element, which its thread shall hold. Set by
+/// CompactLoads.
+constexpr llvm::StringLiteral repeatsAttr = "tw.repeats";
 /// On scf.for: what tl.range asked for (the first two i32, the others units). What has no
 /// effect here, PipelineLoops says in a remark.
 constexpr llvm::StringLiteral loopStagesAttr = "tw.loop_stages";

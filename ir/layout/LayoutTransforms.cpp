@@ -118,6 +118,32 @@ std::vector<int> broadcastRegisters(const LinearLayout &result,
   return compactRegisterOf(flattenBroadcast(result, operandLog2Shape));
 }
 
+LinearLayout repeatInThreads(const LinearLayout &operand, const std::vector<int> &resultLog2Shape) {
+  LinearLayout frame(resultLog2Shape);
+  Columns added;
+  for (int dim = 0; dim < operand.rank(); ++dim)
+    for (int bit = operand.log2Shape()[dim]; bit < resultLog2Shape[dim]; ++bit)
+      added.push_back(uint32_t(1) << (frame.dimStartBit(dim) + bit));
+  LinearLayout result = mapColumns(operand, resultLog2Shape, [&](uint32_t column) {
+    uint32_t moved = 0;
+    for (int dim = 0; dim < operand.rank(); ++dim)
+      if (operand.log2Shape()[dim] > 0) // an extent of 1 may start at bit 32
+        moved |= (column & operand.dimMask(dim)) >> operand.dimStartBit(dim)
+                                                        << frame.dimStartBit(dim);
+    return moved;
+  });
+  // Threads that hold copies take elements of their own.
+  for (InDim dim : {InDim::Warp, InDim::Lane})
+    for (uint32_t &column : result.columns(dim))
+      if (column == 0 && !added.empty()) {
+        column = added.back();
+        added.pop_back();
+      }
+  Columns &registers = result.columns(InDim::Register);
+  registers.insert(registers.end(), added.begin(), added.end());
+  return result;
+}
+
 //===--- join, split, cat -------------------------------------------------===//
 
 LinearLayout joinLayout(const LinearLayout &layout) {

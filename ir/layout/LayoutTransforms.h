@@ -49,6 +49,9 @@ LinearLayout broadcastOperandLayout(const LinearLayout &result,
 /// That renaming: for each register of `result` the operand's register.
 std::vector<int> broadcastRegisters(const LinearLayout &result,
                                     const std::vector<int> &operandLog2Shape);
+/// A layout of a broadcast's result that `operand` is the operand layout of: the repeated elements
+/// are in the threads that have them already, first in those that hold copies.
+LinearLayout repeatInThreads(const LinearLayout &operand, const std::vector<int> &resultLog2Shape);
 
 /// The result of joining two tiles of `layout` along a new last dimension of
 /// extent 2, which is the lowest register bit: registers 2r and 2r+1 of the

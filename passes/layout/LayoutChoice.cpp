@@ -7,6 +7,7 @@
 
 #include "passes/layout/LayoutChoice.h"
 
+#include "ir/layout/LayoutTransforms.h"
 #include "ir/layout/ScanPlan.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/RegionFlow.h"
@@ -163,6 +164,12 @@ LayoutAttr LayoutChoice::chooseScan(ir::ScanOp scan, LayoutAttr layout) {
 void LayoutChoice::forwardShape(Operation *op) {
   Value from = op->getOperand(0);
   if (auto broadcast = llvm::dyn_cast<ir::BroadcastOp>(op)) {
+    LayoutAttr operand = preferred.lookup(from);
+    if (operand && op->hasAttr(ir::repeatsAttr))
+      return prefer(broadcast.getResult(),
+                    candidates.attr(repeatInThreads(
+                        linearLayout(operand, from),
+                        ir::log2Shape(tileType(broadcast.getResult()).getShape()))));
     restored[broadcast.getResult()] = reducedFrom(broadcast);
     return;
   }

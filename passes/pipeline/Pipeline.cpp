@@ -88,6 +88,8 @@ static constexpr Step steps[] = {
     {createCSE, Role::Optimisation},
     // Equal masks are one value now; before, it would find few.
     {createSimplifyMasked, Role::Optimisation},
+    // Makes variables of loops constant, and what advanced them invariant.
+    {createCompactLoads, Role::Optimisation},
     // Before layouts, so that an invariant tile is converted once, outside; later each of its
     // conversions would stand in the loop.
     {createHoistInvariants, Role::Optimisation},

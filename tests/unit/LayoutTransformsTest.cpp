@@ -107,6 +107,31 @@ TEST(LayoutTransforms, BroadcastIsRegisterRenaming) {
   }
 }
 
+TEST(LayoutTransforms, RepeatsStayInTheirThreads) {
+  RandomLayouts random(39);
+  for (int trial = 0; trial < 200; ++trial) {
+    LinearLayout whole = random.mixed(random.shape(3, 8), 4, 2);
+    std::vector<int> operandShape = whole.log2Shape();
+    for (int &extent : operandShape)
+      if (random.chance(50))
+        extent = 0;
+    LinearLayout operand = broadcastOperandLayout(whole, operandShape);
+    LinearLayout result = repeatInThreads(operand, whole.log2Shape());
+    EXPECT_TRUE(result.isSurjective());
+    std::vector<int> registerOf = broadcastRegisters(result, operandShape);
+    forEachPlace(result, [&](int reg, int lane, int warp) {
+      Coordinates expected = result.coordinates(result.apply(reg, lane, warp));
+      for (int dim = 0; dim < 3; ++dim)
+        if (operandShape[dim] == 0)
+          expected[dim] = 0;
+      EXPECT_EQ(operand.coordinates(operand.apply(registerOf[reg], lane, warp)), expected);
+    });
+    // No thread holds copies while another element has one place only.
+    bool hasCopies = result.freeVariableMask(InDim::Lane) || result.freeVariableMask(InDim::Warp);
+    EXPECT_TRUE(!hasCopies || result.inSize(InDim::Register) == operand.inSize(InDim::Register));
+  }
+}
+
 TEST(LayoutTransforms, JoinAndSplit) {
   RandomLayouts random(36);
   for (int trial = 0; trial < 100; ++trial) {
