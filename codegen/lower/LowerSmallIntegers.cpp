@@ -110,9 +110,11 @@ static Value combineBytes(WordBuilder &build, Operation *op, Value left, Value r
 }
 
 bool lowerBytesInWords(Operation *op, FunctionLowering &lowering) {
-  if (!getElementTypeOrSelf(op->getResult(0)).isInteger(8))
-    return false;
   bool isShift = llvm::isa<arith::ShLIOp, arith::ShRUIOp, arith::ShRSIOp>(op);
+  bool isCombined =
+      llvm::isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::AddIOp, arith::SubIOp>(op);
+  if (!getElementTypeOrSelf(op->getResult(0)).isInteger(8) || (!isShift && !isCombined))
+    return false;
   std::optional<uint64_t> amount = isShift ? ir::constantInteger(op->getOperand(1)) : std::nullopt;
   if (isShift && (!amount || *amount >= 8))
     return false;
@@ -217,7 +219,7 @@ private:
                               /*hasSideEffects=*/false);
   }
 
-  /// Of two halves the bits of `mask`, 8 at most, below the exponents: which are there already, or
+  /// The bits of `mask`, 8 at most, of two halves, below the exponents: which are there already, or
   /// are these.
   Value keep(Value both, int64_t mask, Value exponents) {
     if (!exponents)
@@ -230,7 +232,7 @@ private:
       return plus(keep(both, 0xff, exponents), -format.base - 0x80);
     if (limit < (isSigned ? 0x80 : format.count))
       return plus(keep(both, 0xff, exponents), -format.base);
-    // Of a byte the upper bit makes 256 of the base; the others count from the base.
+    // The upper bit of a byte makes 256 of the base; the others count from the base.
     Value rest = keep(both, 0x7f, exponents), upper = keep(both, 0x80, exponents);
     if (isSigned) // 128 + rest - 128, or 128 + rest - 256
       return lowering.builder.create<LLVM::FSubOp>(lowering.loc, rest, upper);

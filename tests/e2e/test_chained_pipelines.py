@@ -15,7 +15,7 @@ import tilewright.language as tl
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
 from harness.tensor_core_runs import attend, describe
-from harness.element_types import exact_values
+from harness.element_types import NUMPY_TYPES, exact_values
 
 TRIPS = [0, 1, 2, 3, 5]
 
@@ -244,6 +244,41 @@ def test_chained_products_with_values_of_another_form(warps, trips, form, name):
     used = {"transposed": v, "gathered": v[places], "computed": v * 2}[form].astype(np.float64)
     scores = np.clip(q.astype(np.float64) @ k[:length].astype(np.float64).T, -2, 2)
     assert_same(out, (scores @ used[:length]).astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def small_keys_kernel(
+    q_ptr, k_ptr, v_ptr, scale_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr
+):
+    """Chained products of which both second factors are computed from what is loaded: a cache of 8 bits."""
+    rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
+    q = tl.load(q_ptr + rows[:, None] * DIM + dims[None, :])
+    acc = tl.zeros((BLOCK_M, DIM), tl.float32)
+    for start in range(0, length, BLOCK_N):
+        tile = (start + keys)[:, None] * DIM + dims[None, :]
+        scores = tl.dot(q, tl.load(k_ptr + tile).to(q.dtype).T) * tl.load(scale_ptr + start + keys)[None, :]
+        acc = tl.dot(tl.minimum(tl.maximum(scores, -2), 2).to(q.dtype), tl.load(v_ptr + tile).to(q.dtype), acc)
+    tl.store(out_ptr + rows[:, None] * DIM + dims[None, :], acc)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("name", ["int8", "float8e4nv"])
+def test_chained_products_of_small_keys(name, warps, trips):
+    block_m, block_n, dim = 16 * warps, 32, 64
+    length, width = trips * block_n, max(trips, 1) * block_n
+    q = exact_values("float16", (block_m, dim), 0, -2, 2)
+    k, v = (exact_values("float16", (width, dim), seed, -2, 2).astype(NUMPY_TYPES[name]) for seed in (1, 2))
+    scales = np.random.default_rng(3).choice([0.25, 0.5, 1], width).astype(np.float32)
+    out, remarks = np.full((block_m, dim), 77, np.float32), []
+    emulator = Emulator("sm_90a", inspect=lambda compiled: remarks.extend(str(remark) for remark in compiled.remarks))
+    emulator.run(
+        small_keys_kernel, (1,), q, k, v, scales, out, length,
+        BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim, num_warps=warps, num_stages=3,
+    )  # fmt: skip
+    assert any("pipeline: applied" in remark and "loads=2" in remark for remark in remarks), remarks
+    scores = np.clip(q.astype(np.float64) @ k[:length].astype(np.float64).T * scales[:length], -2, 2)
+    assert_same(out, (scores @ v[:length].astype(np.float64)).astype(np.float32), signed_zeros=False)
 
 
 @tilewright.jit
