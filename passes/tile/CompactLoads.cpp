@@ -45,6 +45,9 @@ namespace tilewright::passes {
 
 namespace {
 
+/// The most weights that a word has: of two bits each.
+constexpr int64_t maxRepeatsInThread = 16;
+
 /// Every how manyth element of a tile along which dimension.
 struct Sampling {
   int dim;
@@ -397,7 +400,9 @@ private:
     shape[sampling.dim + 1] = sampling.step;
     auto stretched = builder.create<ir::BroadcastOp>(
         loc, RankedTensorType::get(shape, type.getElementType()), expanded);
-    stretched->setAttr(ir::repeatsAttr, builder.getUnitAttr());
+    // A word is taken apart where it is; a scale goes to where its weights are.
+    if (type.getElementType().isInteger() && sampling.step <= maxRepeatsInThread)
+      stretched->setAttr(ir::repeatsAttr, builder.getUnitAttr());
     return builder.create<ir::ReshapeOp>(loc, type, stretched, /*mayReorder=*/false);
   }
 };

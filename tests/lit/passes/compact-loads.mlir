@@ -14,6 +14,7 @@
 // ROWS: [[EXPANDED:%.*]] = tw.expand_dims [[WORDS]], 1
 // ROWS: [[REPEATED:%.*]] = tw.broadcast [[EXPANDED]] {tw.repeats} : tensor<4x1x32xi32> -> tensor<4x8x32xi32>
 // ROWS: tw.reshape [[REPEATED]] : tensor<4x8x32xi32> -> tensor<32x32xi32>
+// ROWS: tw.loop_stages = 4
 // The larger tile is no variable any more.
 // GONE: scf.for
 // GONE-SAME: -> (tensor<32x32xf32>, tensor<4x32x!tw.ptr<i32>>)
@@ -40,7 +41,7 @@ func.func @rows(%p: !tw.ptr<i32>, %x: tensor<32x32xf16>, %stride: i32, %n: i32) 
     %d = tw.dot %x, %b, %acc : tensor<32x32xf16>, tensor<32x32xf16>, tensor<32x32xf32>
     %next = tw.addptr %q, %step : tensor<32x32x!tw.ptr<i32>>, tensor<32x32xi32>
     scf.yield %d, %next : tensor<32x32xf32>, tensor<32x32x!tw.ptr<i32>>
-  }
+  } {tw.loop_stages = 4 : i32}
   return %r#0 : tensor<32x32xf32>
 }
 
