@@ -84,7 +84,8 @@ class Products:
         )
         steps = self.random.randint(1, 4)
         acc, counter = self.fresh("acc"), self.fresh("k")
-        make = self.pick(self.loaded_by_pointers, self.loaded_by_pointers, self.loaded_by_blocks, self.loaded_by_descriptors)
+        pointers, blocks = self.loaded_by_pointers, self.loaded_by_blocks
+        make = self.pick(pointers, pointers, blocks, self.loaded_by_descriptors, self.loaded_packed)
         if self.chance(0.25):
             return self.persistent(make, (rows, columns, inner, steps), (left, right, result), acc, counter)
         before, inside, after = make((rows, columns, inner, steps), (left, right), counter)
@@ -158,6 +159,37 @@ class Products:
             inside,
             [f"{a_at} += {strides[0]}", f"{b_at} += {strides[1]}"],
         )
+
+    def loaded_packed(self, sizes, types, counter):
+        """`b` from words of several numbers of four bits, along its rows or its columns, or joined from bytes."""
+        rows, columns, inner, steps = sizes
+        word, per = self.pick(("int32", 8), ("int32", 4), ("int16", 4), ("int8", 2), ("uint8", 2))
+        a, words = self.array(types[0], "small"), self.array(word, "any")
+        a.length, words.length = rows * inner * steps, columns * inner * steps // per
+        row, column, k = (self.index((size,)) for size in (rows, columns, inner))
+        width, form = bits(word) // per, self.pick("rows", "columns", "joined" if per == 2 else "rows")
+        shift = f"({k} % {per} * {width})[:, None]"
+        if form == "rows":
+            place, stride = f"({k} // {per})[:, None] * {columns} + {column}[None, :]", inner // per * columns
+        elif form == "columns":
+            place, stride = f"{k}[:, None] * {columns // per} + ({column} // {per})[None, :]", inner * columns // per
+            shift = f"({column} % {per} * {width})[None, :]"
+        else:
+            half = self.index((inner // 2,))
+            place, stride = f"{half}[:, None] * {columns} + {column}[None, :]", inner // 2 * columns
+        moved = self.fresh("pointer") if self.chance(0.5) else ""
+        at = moved or f"{words.name} + {place} + {counter} * {stride}"
+        number, less = f".to(tl.{types[1]})", " - 8" if self.chance(0.3) else ""
+        inside = [
+            f"a = tl.load({a.name} + {row}[:, None] * {inner * steps} + {k}[None, :] + {counter} * {inner})",
+            f"words = tl.load({at}{self.load_keywords()})",
+        ]
+        if form == "joined":
+            low, high = (f"({text}{less}){number}" for text in ("(words & 15)", "((words >> 4) & 15)"))
+            inside.append(f"b = tl.reshape(tl.permute(tl.join({low}, {high}), (0, 2, 1)), ({inner}, {columns}))")
+        else:
+            inside.append(f"b = (((words >> {shift}) & 15){less}){number}")
+        return [f"{moved} = {words.name} + {place}"] * bool(moved), inside, [f"{moved} += {stride}"] * bool(moved)
 
     def loaded_by_blocks(self, sizes, types, counter):
         rows, columns, inner, steps = sizes
