@@ -9,8 +9,8 @@
 //
 // How: the bits 0x6400 + u of an f16 are the number 1024 + u for all u below 1024, and 0x4300 + u
 // of a bf16 are 128 + u below 128. So a permutation of bytes puts the exponent beside the integer,
-// and one packed subtraction leaves it. All steps are exact. The hardware's conversion takes one
-// element in the time of four such instructions.
+// and one packed subtraction leaves it. All steps are exact. The hardware's conversion takes single
+// elements, at a fraction of the rate.
 //
 // Why not LLVM: it computes each byte in a register of its own, and takes them out of the word
 // for that.
@@ -53,7 +53,7 @@ static llvm::SmallVector<Value> wordsOf(FunctionLowering &lowering, Value tile) 
   return words;
 }
 
-/// What makes a word from words of the operands; the last ones may be constants.
+/// Arithmetic on words, at the insertion point.
 class WordBuilder {
 public:
   explicit WordBuilder(FunctionLowering &lowering) : lowering(lowering) {}
@@ -75,7 +75,7 @@ private:
   }
 };
 
-/// Each byte of a word moved by as many bits; null for another op.
+/// Each byte of a word moved by as many bits, as the shift `op` moves it.
 static Value shiftBytes(WordBuilder &build, Operation *op, Value word, int64_t amount) {
   int64_t kept = 0xff >> amount, sign = 0x80 >> amount;
   if (llvm::isa<arith::ShLIOp>(op))
