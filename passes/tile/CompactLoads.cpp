@@ -92,8 +92,10 @@ public:
              canSample(expand.getSource(), behindExpand(expand, sampling));
     if (auto broadcast = llvm::dyn_cast<ir::BroadcastOp>(op))
       return isStretched(broadcast, sampling) || canSample(broadcast.getSource(), sampling);
-    if (isQuotient(op, sampling))
+    if (isQuotient(op, sampling)) {
+      quotients.insert(op);
       return true;
+    }
     return ir::isElementwise(op) && isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
            op->getNumResults() == 1 && llvm::all_of(op->getOperands(), [&](Value operand) {
              return canSample(operand, sampling);
@@ -159,8 +161,9 @@ private:
   llvm::DenseSet<std::pair<Value, int>> visited;
   llvm::SmallVector<Variable> variables;
   llvm::DenseMap<std::pair<Value, int>, Value> samples;
-  /// Scalars that are known to be divisible, before the IR changes.
-  llvm::DenseSet<std::pair<Value, int64_t>> divisible;
+  /// Divisions that makeQuotient makes; what AxisInfo says of their operands may be of values that
+  /// go away with their loops.
+  llvm::DenseSet<Operation *> quotients;
 
   static bool isOuter(const Variable &left, const Variable &right) {
     auto depth = [](Operation *op) {
@@ -222,7 +225,7 @@ private:
   }
 
   /// Whether an op divides by the step what is a multiple of it in each first element.
-  bool isQuotient(Operation *op, Sampling sampling) {
+  bool isQuotient(Operation *op, Sampling sampling) const {
     if (!llvm::isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>(op))
       return false;
     std::optional<uint64_t> divisor = ir::constantInteger(op->getOperand(1));
@@ -232,18 +235,11 @@ private:
   }
 
   /// Sums of ranges and scalars that are divisible by `step`.
-  bool isMultiple(Value tile, int64_t step) {
+  bool isMultiple(Value tile, int64_t step) const {
     if (auto range = tile.getDefiningOp<ir::RangeOp>())
       return range.getStart() % step == 0;
-    if (auto splat = tile.getDefiningOp<ir::SplatOp>()) {
-      Value scalar = splat.getSource();
-      if (!divisible.contains({scalar, step})) {
-        if (axes.get(scalar).divisibility[0] % step != 0)
-          return false;
-        divisible.insert({scalar, step});
-      }
-      return true;
-    }
+    if (auto splat = tile.getDefiningOp<ir::SplatOp>())
+      return axes.get(splat.getSource()).divisibility[0] % step == 0;
     auto sum = tile.getDefiningOp<arith::AddIOp>();
     return sum && isMultiple(sum.getLhs(), step) && isMultiple(sum.getRhs(), step);
   }
@@ -298,7 +294,7 @@ private:
         source = sample(source, sampling);
       return source.getType() == type ? source : builder.create<ir::BroadcastOp>(loc, type, source);
     }
-    if (isQuotient(op, sampling))
+    if (quotients.contains(op))
       return makeQuotient(builder, op, op->getOperand(0), sampling.step);
     // What was promised of its groups need not hold of every n-th element.
     if (llvm::isa<ir::HintOp>(op))
@@ -318,9 +314,16 @@ public:
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
+      llvm::DenseSet<Operation *> aroundProducts;
+      function.walk([&](ir::DotOp dot) {
+        for (Operation *parent = dot->getParentOp(); parent; parent = parent->getParentOp())
+          aroundProducts.insert(parent);
+      });
       llvm::SmallVector<ir::LoadOp> loads;
       function.walk([&](ir::LoadOp load) {
-        if (isInLoopWithProducts(load) && isTile(load.getResult()) && !load.mayChangeMeanwhile())
+        auto loop = load->getParentOfType<scf::ForOp>();
+        if (loop && aroundProducts.contains(loop) && isTile(load.getResult()) &&
+            !load.mayChangeMeanwhile())
           loads.push_back(load);
       });
       for (ir::LoadOp load : loads)
@@ -334,12 +337,6 @@ private:
   PassContext context;
   /// Facts of the function as it is now; made when they are asked for.
   std::optional<AxisAnalysis> axes;
-
-  static bool isInLoopWithProducts(Operation *op) {
-    auto loop = op->getParentOfType<scf::ForOp>();
-    return loop &&
-           loop.getBody()->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  }
 
   /// How many elements along `dim` have one address.
   int64_t repeats(ir::LoadOp load, int dim) const {
