@@ -38,6 +38,14 @@ static LinearLayout mapColumns(const LinearLayout &layout, std::vector<int> log2
   return result;
 }
 
+/// The bits of dimension `fromDim` of a column where `to` has its dimension `toDim`.
+static uint32_t moveDim(uint32_t column, const LinearLayout &from, int fromDim,
+                        const LinearLayout &to, int toDim) {
+  if (from.log2Shape()[fromDim] == 0) // it may start at bit 32
+    return 0;
+  return (column & from.dimMask(fromDim)) >> from.dimStartBit(fromDim) << to.dimStartBit(toDim);
+}
+
 //===--- reshape, permute, dimensions of extent 1 -------------------------===//
 
 LinearLayout reshapeLayout(const LinearLayout &layout, std::vector<int> newLog2Shape) {
@@ -52,9 +60,7 @@ LinearLayout permuteDims(const LinearLayout &layout, const std::vector<int> &ord
   return mapColumns(layout, log2Shape, [&](uint32_t column) {
     uint32_t result = 0;
     for (size_t dim = 0; dim < order.size(); ++dim)
-      if (log2Shape[dim] > 0) // an extent of 1 may start at bit 32
-        result |= (column & layout.dimMask(order[dim])) >>
-                  layout.dimStartBit(order[dim]) << permuted.dimStartBit(static_cast<int>(dim));
+      result |= moveDim(column, layout, order[dim], permuted, static_cast<int>(dim));
     return result;
   });
 }
@@ -127,9 +133,7 @@ LinearLayout repeatInThreads(const LinearLayout &operand, const std::vector<int>
   LinearLayout result = mapColumns(operand, resultLog2Shape, [&](uint32_t column) {
     uint32_t moved = 0;
     for (int dim = 0; dim < operand.rank(); ++dim)
-      if (operand.log2Shape()[dim] > 0) // an extent of 1 may start at bit 32
-        moved |= (column & operand.dimMask(dim)) >> operand.dimStartBit(dim)
-                                                        << frame.dimStartBit(dim);
+      moved |= moveDim(column, operand, dim, frame, dim);
     return moved;
   });
   // Threads that hold copies take elements of their own.

@@ -84,26 +84,38 @@ TEST(LayoutTransforms, SliceForgetsOneCoordinate) {
   }
 }
 
+/// The shape of `result` with some dimensions of extent 1, which a broadcast stretches.
+static std::vector<int> stretched(RandomLayouts &random, const LinearLayout &result) {
+  std::vector<int> operandShape = result.log2Shape();
+  for (int &extent : operandShape)
+    if (random.chance(50))
+      extent = 0;
+  return operandShape;
+}
+
+/// Each place of `result` has its element of the broadcast `operand` in that thread's register.
+static void expectRenaming(const LinearLayout &operand, const LinearLayout &result,
+                           const std::vector<int> &registerOf) {
+  forEachPlace(result, [&](int reg, int lane, int warp) {
+    Coordinates expected = result.coordinates(result.apply(reg, lane, warp));
+    for (int dim = 0; dim < operand.rank(); ++dim)
+      if (operand.log2Shape()[dim] == 0)
+        expected[dim] = 0;
+    EXPECT_EQ(operand.coordinates(operand.apply(registerOf[reg], lane, warp)), expected);
+  });
+}
+
 TEST(LayoutTransforms, BroadcastIsRegisterRenaming) {
   RandomLayouts random(35);
   for (int trial = 0; trial < 200; ++trial) {
     LinearLayout result = random.mixed(random.shape(3, 8), 4, 2);
-    std::vector<int> operandShape = result.log2Shape();
-    for (int &extent : operandShape)
-      if (random.chance(50))
-        extent = 0;
+    std::vector<int> operandShape = stretched(random, result);
     LinearLayout operand = broadcastOperandLayout(result, operandShape);
     EXPECT_EQ(operand.log2Shape(), operandShape);
     EXPECT_TRUE(operand.isSurjective());
     std::vector<int> registerOf = broadcastRegisters(result, operandShape);
     ASSERT_EQ(static_cast<int>(registerOf.size()), result.inSize(InDim::Register));
-    forEachPlace(result, [&](int reg, int lane, int warp) {
-      Coordinates expected = result.coordinates(result.apply(reg, lane, warp));
-      for (int dim = 0; dim < 3; ++dim)
-        if (operandShape[dim] == 0)
-          expected[dim] = 0;
-      EXPECT_EQ(operand.coordinates(operand.apply(registerOf[reg], lane, warp)), expected);
-    });
+    expectRenaming(operand, result, registerOf);
   }
 }
 
@@ -111,21 +123,12 @@ TEST(LayoutTransforms, RepeatsStayInTheirThreads) {
   RandomLayouts random(39);
   for (int trial = 0; trial < 200; ++trial) {
     LinearLayout whole = random.mixed(random.shape(3, 8), 4, 2);
-    std::vector<int> operandShape = whole.log2Shape();
-    for (int &extent : operandShape)
-      if (random.chance(50))
-        extent = 0;
+    std::vector<int> operandShape = stretched(random, whole);
     LinearLayout operand = broadcastOperandLayout(whole, operandShape);
     LinearLayout result = repeatInThreads(operand, whole.log2Shape());
     EXPECT_TRUE(result.isSurjective());
     std::vector<int> registerOf = broadcastRegisters(result, operandShape);
-    forEachPlace(result, [&](int reg, int lane, int warp) {
-      Coordinates expected = result.coordinates(result.apply(reg, lane, warp));
-      for (int dim = 0; dim < 3; ++dim)
-        if (operandShape[dim] == 0)
-          expected[dim] = 0;
-      EXPECT_EQ(operand.coordinates(operand.apply(registerOf[reg], lane, warp)), expected);
-    });
+    expectRenaming(operand, result, registerOf);
     // No thread holds copies while another element has one place only.
     bool hasCopies = result.freeVariableMask(InDim::Lane) || result.freeVariableMask(InDim::Warp);
     EXPECT_TRUE(!hasCopies || result.inSize(InDim::Register) == operand.inSize(InDim::Register));
