@@ -41,8 +41,7 @@ static int64_t twice(int64_t half) { return int32_t(uint32_t(half & 0xffff) * 0x
 static llvm::SmallVector<Value> wordsOf(FunctionLowering &lowering, Value tile) {
   const Registers &registers = lowering.get(tile);
   llvm::SmallVector<Value> words;
-  if (!llvm::isa<RankedTensorType>(tile.getType()) || !getElementTypeOrSelf(tile).isInteger(8) ||
-      registers.size() % 4 != 0)
+  if (!getElementTypeOrSelf(tile).isInteger(8) || registers.size() % 4 != 0)
     return words;
   for (size_t first = 0; first < registers.size(); first += 4) {
     Value word = wordOfBytes(lowering, llvm::ArrayRef<Value>(registers).slice(first, 4));
@@ -118,10 +117,10 @@ bool lowerBytesInWords(Operation *op, FunctionLowering &lowering) {
   std::optional<uint64_t> amount = isShift ? ir::constantInteger(op->getOperand(1)) : std::nullopt;
   if (isShift && (!amount || *amount >= 8))
     return false;
+  size_t count = lowering.get(op->getOperand(0)).size() / 4;
   llvm::SmallVector<llvm::SmallVector<Value>> operands;
   for (Value operand : op->getOperands().take_front(isShift ? 1 : 2)) {
     std::optional<uint64_t> constant = ir::constantInteger(operand);
-    size_t count = lowering.get(op->getOperand(0)).size() / 4;
     operands.push_back(
         constant ? llvm::SmallVector<Value>(count, lowering.constantI32(fourTimes(*constant)))
                  : wordsOf(lowering, operand));
@@ -271,8 +270,7 @@ private:
         mask = *constant;
       }
     const Registers &registers = lowering.get(from);
-    if (!llvm::isa<RankedTensorType>(source.getType()) || registers.size() % 2 != 0 ||
-        registers.size() != lowering.get(source).size() || llvm::all_equal(registers))
+    if (registers.size() % 2 != 0 || llvm::all_equal(registers))
       return false;
     llvm::SmallVector<Value> pairs;
     Value exponents = lowering.constantI32(twice(format.exponent << 8));

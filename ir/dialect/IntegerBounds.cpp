@@ -20,15 +20,10 @@ namespace tilewright::ir {
 std::optional<uint64_t> constantInteger(Value value) {
   if (auto splat = value.getDefiningOp<SplatOp>())
     return constantInteger(splat.getSource());
-  Attribute attribute;
-  if (!matchPattern(value, m_Constant(&attribute)))
+  llvm::APInt number;
+  if (!matchPattern(value, m_ConstantInt(&number)) || number.getBitWidth() > 64)
     return std::nullopt;
-  if (auto elements = llvm::dyn_cast<SplatElementsAttr>(attribute))
-    attribute = elements.getSplatValue<Attribute>();
-  auto number = llvm::dyn_cast<IntegerAttr>(attribute);
-  if (!number || number.getValue().getBitWidth() > 64)
-    return std::nullopt;
-  return number.getValue().getZExtValue();
+  return number.getZExtValue();
 }
 
 /// A mask is found behind so many ops that only move elements.

@@ -352,7 +352,7 @@ template <typename CastOp> struct SmallIntegerToHalf : OpRewritePattern<arith::T
     auto to = llvm::dyn_cast<FloatType>(getElementTypeOrSelf(op.getOut()));
     if (!cast || !to || to.getWidth() != 16)
       return failure();
-    // A byte with a sign is at most 128 in magnitude, whatever it is without.
+    // A byte is at most 255, and with a sign 128 in magnitude.
     uint64_t limit = uint64_t(1) << to.getFPMantissaWidth();
     bool isByte = ir::elementBits(getElementTypeOrSelf(cast.getIn())) <= 8;
     if (!isByte && ir::greatestInteger(cast.getIn()) > limit)
