@@ -431,7 +431,7 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
     load.own.isCandidate &= !loads.isForAddresses(load.load);
   // The threads copy ahead what they compute operands from (PlanLoads.cpp). A chain has no such
   // copies, and took up to 1.77 times as long for attention over 8-bit keys and values of 64 and
-  // 128 columns. One kernel of 48, which spills, took 0.73 (H100, November 2026).
+  // 128 columns. Two kernels of 48, which spill 1.1 kB either way, took 0.73 (H100, November 2026).
   if (llvm::none_of(facts.loads, [&](const LoadFacts &load) {
         return load.own.isCandidate && load.allocs.empty() && becomesOperand(loop, load.load);
       }))
