@@ -43,6 +43,15 @@ WHEELS = [
     "pydantic==2.14.3",
     "pydantic_core==2.50.4",
     "annotated-types",
+    "typing-inspection",
+    "msgspec",
+    "pyzmq",
+    "cachetools",
+    "cbor2",
+    "pybase64",
+    "sniffio",
+    "platformdirs",
+    "sqlalchemy",
     "frozendict",
 ]
 

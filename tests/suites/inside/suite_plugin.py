@@ -255,13 +255,24 @@ def stand_in(names):
     sys.meta_path.insert(0, StandInFinder(missing))
 
 
-def pytest_configure(config):
+def job_of_this_process():
     path = os.environ.get("SUITE_JOB")
-    # Processes that a test starts with pytest inside are no job.
-    if path and not hasattr(config, "workerinput"):
-        del os.environ["SUITE_JOB"]
-        with open(path) as file:
-            job = json.load(file)
+    if not path:
+        return None
+    with open(path) as file:
+        return json.load(file)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests():
+    """A conftest.py may import what lacks as well, and is read before anything is configured."""
+    if job := job_of_this_process():
         add_absent(job["absent"])
         stand_in(job["stand_ins"])
+
+
+def pytest_configure(config):
+    # Processes that a test starts with pytest inside are no job.
+    if not hasattr(config, "workerinput") and (job := job_of_this_process()):
+        del os.environ["SUITE_JOB"]
         config.pluginmanager.register(Recorder(job), "suite-recorder")
