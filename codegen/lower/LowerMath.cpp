@@ -24,6 +24,7 @@
 #include "codegen/lower/ElementwiseInternal.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -56,12 +57,12 @@ static const MathFunction functions[] = {
     {"math.cos", nullptr, "__tw_cosf", "__nv_cos"},
     {"math.tanh", nullptr, "__tw_tanhf", "__nv_tanh"},
     {"math.erf", nullptr, "__tw_erff", "__nv_erf"},
-    {"math.tan", nullptr, "__nv_tanf", "__nv_tan"},
-    {"math.log10", nullptr, "__nv_log10f", "__nv_log10"},
-    {"math.log1p", nullptr, "__nv_log1pf", "__nv_log1p"},
-    {"math.expm1", nullptr, "__nv_expm1f", "__nv_expm1"},
-    {"math.sinh", nullptr, "__nv_sinhf", "__nv_sinh"},
-    {"math.cosh", nullptr, "__nv_coshf", "__nv_cosh"},
+    {"math.tan", nullptr, "__tw_tanf", "__nv_tan"},
+    {"math.log10", nullptr, "__tw_log10f", "__nv_log10"},
+    {"math.log1p", nullptr, "__tw_log1pf", "__nv_log1p"},
+    {"math.expm1", nullptr, "__tw_expm1f", "__nv_expm1"},
+    {"math.sinh", nullptr, "__tw_sinhf", "__nv_sinh"},
+    {"math.cosh", nullptr, "__tw_coshf", "__nv_cosh"},
     {"math.asin", nullptr, "__nv_asinf", "__nv_asin"},
     {"math.acos", nullptr, "__nv_acosf", "__nv_acos"},
     {"math.atan", nullptr, "__nv_atanf", "__nv_atan"},
@@ -70,7 +71,7 @@ static const MathFunction functions[] = {
     {"math.acosh", nullptr, "__nv_acoshf", "__nv_acosh"},
     {"math.atanh", nullptr, "__nv_atanhf", "__nv_atanh"},
     {"math.cbrt", nullptr, "__nv_cbrtf", "__nv_cbrt"},
-    {"math.powf", nullptr, "__nv_powf", "__nv_pow"},
+    {"math.powf", nullptr, "__tw_powf", "__nv_pow"},
 };
 
 static LogicalResult lowerFunction(Operation *op, FunctionLowering &lowering) {
@@ -155,11 +156,19 @@ static LogicalResult lowerAbsInteger(Operation *op, FunctionLowering &lowering) 
 }
 
 /// A function that the language names itself: one call per register.
+/// The same function in the library of our own, where that has it: it needs no libdevice.
+static std::string ownSymbol(llvm::StringRef symbol) {
+  llvm::StringRef name = symbol;
+  static const llvm::StringSet<> own = {"tanf",   "log10f", "log1pf", "expm1f",
+                                        "exp10f", "sinhf",  "coshf",  "powf"};
+  return name.consume_front("__nv_") && own.contains(name) ? ("__tw_" + name).str() : symbol.str();
+}
+
 static LogicalResult lowerExternCall(Operation *op, FunctionLowering &lowering) {
-  auto call = llvm::cast<ir::ExternCallOp>(op);
+  std::string symbol = ownSymbol(llvm::cast<ir::ExternCallOp>(op).getSymbol());
   Type type = lowering.registerType(resultElementType(op));
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) {
-    return lowering.callExternal(call.getSymbol(), type, operands);
+    return lowering.callExternal(symbol, type, operands);
   });
 }
 

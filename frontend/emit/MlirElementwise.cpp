@@ -59,6 +59,12 @@ semantic::Value MlirBuilder::unary(UnaryOp op, const Value &operand) {
     return emit<math::FloorOp>(type, x);
   case UnaryOp::Ceil:
     return emit<math::CeilOp>(type, x);
+  case UnaryOp::Trunc:
+    return emit<math::TruncOp>(type, x);
+  case UnaryOp::Round:
+    return emit<math::RoundOp>(type, x);
+  case UnaryOp::RoundEven:
+    return emit<math::RoundEvenOp>(type, x);
   case UnaryOp::Tanh:
     return emit<math::TanhOp>(type, x);
   }

@@ -70,6 +70,10 @@ enum class UnaryOp {
   Erf,
   Floor,
   Ceil,
+  Trunc,
+  /// Halves go away from zero, and to the even number.
+  Round,
+  RoundEven,
   // From libdevice or a polynomial:
   Tanh,
 };

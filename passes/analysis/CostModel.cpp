@@ -178,9 +178,9 @@ std::optional<double> recomputeInstructions(Operation *op) {
             math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op>([](auto) -> Cost { return 8; })
       .Default([&](Operation *op) -> Cost {
         // Functions of a library: tens of instructions.
-        bool isMath =
-            llvm::isa<math::MathDialect>(op->getDialect()) &&
-            !llvm::isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp>(op);
+        bool isMath = llvm::isa<math::MathDialect>(op->getDialect()) &&
+                      !llvm::isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp,
+                                 math::CeilOp, math::TruncOp, math::RoundOp, math::RoundEvenOp>(op);
         if (isMath || llvm::isa<ir::ExternCallOp>(op))
           return 40;
         return wide;

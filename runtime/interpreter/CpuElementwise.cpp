@@ -341,6 +341,12 @@ template <typename T> static UnaryKernel mathKernel(UnaryOp op) {
     TILEWRIGHT_KERNEL(T, canonical(std::floor(x)));
   case UnaryOp::Ceil:
     TILEWRIGHT_KERNEL(T, canonical(std::ceil(x)));
+  case UnaryOp::Trunc:
+    TILEWRIGHT_KERNEL(T, canonical(std::trunc(x)));
+  case UnaryOp::Round:
+    TILEWRIGHT_KERNEL(T, canonical(std::round(x)));
+  case UnaryOp::RoundEven:
+    TILEWRIGHT_KERNEL(T, canonical(std::nearbyint(x)));
   default:
     return nullptr;
   }

@@ -15,7 +15,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
-from harness.devices import Emulator
+from harness.devices import Emulator, Interpreter
 from harness.element_types import NUMPY_TYPES, exact_values, random_values, special_values
 
 libdevice = tl.extra.libdevice
@@ -61,7 +61,8 @@ NUMPY_FUNCTIONS = {
     "tgamma": (POSITIVE / 3, np.vectorize(math.gamma)), "lgamma": (GREATER + 2, np.vectorize(math.lgamma)),
     "logb": (ALL, lambda x: np.floor(np.log2(np.abs(x)))), "sinpi": (ALL, lambda x: np.sin(np.pi * np.fmod(x, 2))),
     "normcdf": (ALL / 20, np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2)),
-    "log10": (POSITIVE, np.log10), "expm1": (ALL / 10, np.expm1), "tan": (UNIT, np.tan), "sinh": (UNIT, np.sinh),
+    "log10": (POSITIVE, np.log10), "log1p": (POSITIVE - 0.9, np.log1p), "expm1": (ALL / 10, np.expm1),
+    "exp10": (ALL / 2, lambda x: 10.0**x), "tan": (ALL, np.tan), "sinh": (ALL, np.sinh), "cosh": (ALL, np.cosh),
 }  # fmt: skip
 
 
@@ -126,6 +127,47 @@ def test_tabulated_values(device, name, x, expected):
     type_name = "float32" if name == "saturatef" else "float64"
     x = np.array([x], NUMPY_TYPES[type_name])
     assert_near(run(device, name, [x], type_name), np.array([expected]), ulps=16)
+
+
+OWN_FUNCTIONS = ("log10", "log1p", "expm1", "exp10", "tan", "sinh", "cosh")
+SPECIAL = np.array([0.0, -0.0, 1e-40, -1e-40, -1.0, -2.0, 100.0, -100.0, 3e38, np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("name", OWN_FUNCTIONS)
+def test_own_functions_of_special_values(name):
+    x = np.concatenate([SPECIAL, ALL[: 64 - SPECIAL.size]]).astype(np.float32)
+    expected = NUMPY_FUNCTIONS[name][1](x.astype(np.float64))
+    for device in (Interpreter(), Emulator("sm_90a")):
+        assert_near(run(device, name, [x], "float32"), expected, ulps=8)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_powers_of_special_values():
+    values = np.concatenate([SPECIAL, [1.0, 2.0, 3.0, 0.5, -3.0, -2.5, 16777216.0, 1.1]]).astype(np.float32)
+    x, y = (values[index].ravel() for index in np.indices((values.size, values.size)))
+    x, y = np.resize(x, 512), np.resize(y, 512)
+    for device in (Interpreter(), Emulator("sm_90a")):
+        actual = run(device, "pow", [x, y], "float32")
+        assert_near(actual, np.power(x.astype(np.float64), y.astype(np.float64)), ulps=8)
+
+
+ROUNDINGS = {
+    "trunc": np.trunc,
+    "rint": np.rint,
+    "nearbyint": np.rint,
+    "round": lambda x: np.copysign(np.floor(np.abs(x)) + (np.abs(x) % 1 >= 0.5), x),
+}
+
+
+@pytest.mark.parametrize("type_name", ["float32", "float64"])
+@pytest.mark.parametrize("name", ROUNDINGS)
+def test_rounding_to_whole_numbers(name, type_name):
+    below = np.nextafter(NUMPY_TYPES[type_name](0.5), 0)
+    values = [0.0, 0.5, below, 1.5, 2.5, 3.5, 1.2, 1e-40, 8388607.5, 8388609.0, 4503599627370495.5, 1e30, np.inf]
+    x = np.resize(np.concatenate([values, np.negative(values)]), 64).astype(NUMPY_TYPES[type_name])
+    for device in (Interpreter(), Emulator("sm_80"), Emulator("sm_90a")):
+        assert_same(run(device, name, [x], type_name), ROUNDINGS[name](x))
 
 
 def test_reciprocal_of_the_upper_half(device):

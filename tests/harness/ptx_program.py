@@ -127,7 +127,7 @@ def parse_instruction(text: str) -> Instruction:
 
 
 def parse_tables(text: str) -> dict[str, bytes]:
-    tables = re.finditer(r"\.global\s+(?:\.align \d+\s+)?\.b8\s+(\w+)\[(\d+)\]\s*=\s*\{([^}]*)\}", text)
+    tables = re.finditer(r"\.(?:global|const)\s+(?:\.align \d+\s+)?\.b8\s+(\w+)\[(\d+)\]\s*=\s*\{([^}]*)\}", text)
     return {table[1]: bytes(map(int, table[3].split(","))).ljust(int(table[2]), b"\0") for table in tables}
 
 

@@ -110,6 +110,57 @@ TEST(CodegenDeviceMath, ErfIsWithinTwoUlp) { EXPECT_LT(worstError(__tw_erff, std
 TEST(CodegenDeviceMath, SineIsWithinTwoUlp) { EXPECT_LT(worstError(__tw_sinf, std::sin), 2.0); }
 TEST(CodegenDeviceMath, CosineIsWithinTwoUlp) { EXPECT_LT(worstError(__tw_cosf, std::cos), 2.0); }
 
+TEST(CodegenDeviceMath, TangentIsWithinFourUlp) { EXPECT_LT(worstError(__tw_tanf, std::tan), 3.5); }
+TEST(CodegenDeviceMath, Log10IsWithinTwoUlp) {
+  EXPECT_LT(worstError(__tw_log10f, std::log10), 1.25);
+}
+TEST(CodegenDeviceMath, Log1pIsWithinTwoUlp) {
+  EXPECT_LT(worstError(__tw_log1pf, std::log1p), 1.5);
+}
+TEST(CodegenDeviceMath, Expm1IsWithinTwoUlp) {
+  EXPECT_LT(worstError(__tw_expm1f, std::expm1), 1.5);
+}
+TEST(CodegenDeviceMath, Exp10IsWithinTwoUlp) {
+  EXPECT_LT(worstError(__tw_exp10f, [](double x) { return std::pow(10.0, x); }), 2.0);
+}
+TEST(CodegenDeviceMath, SinhIsWithinTwoUlp) { EXPECT_LT(worstError(__tw_sinhf, std::sinh), 2.0); }
+TEST(CodegenDeviceMath, CoshIsWithinTwoUlp) { EXPECT_LT(worstError(__tw_coshf, std::cosh), 2.0); }
+TEST(CodegenDeviceMath, SignsOfZeroAreKept) {
+  for (float (*function)(float) : {__tw_log1pf, __tw_expm1f, __tw_sinhf, __tw_tanf})
+    EXPECT_TRUE(std::signbit(function(-0.0f)) && !std::signbit(function(0.0f)));
+}
+
+TEST(CodegenDeviceMath, PowerIsWithinTwoUlp) {
+  std::mt19937 random(5);
+  double worst = 0;
+  auto check = [&](float x, float y) {
+    double error = ulpError(__tw_powf(x, y), std::pow(double(x), double(y)));
+    ASSERT_LT(error, 2.5) << x << " ^ " << y << " is " << std::pow(double(x), double(y)) << ", got "
+                          << __tw_powf(x, y);
+    worst = std::max(worst, error);
+  };
+  std::uniform_real_distribution<float> logarithm(-126, 127), result(-151, 129);
+  for (int round = 0; round < 1000000; ++round) {
+    // Anything, results of any size, and bases near 1.
+    check(floatOf(random()), floatOf(random()));
+    float x = std::exp2(logarithm(random));
+    check(x, result(random) / std::log2(x));
+    x = 1.0f + std::ldexp(logarithm(random), -8 - static_cast<int>(random() % 20));
+    check(x, result(random) / std::log2(x));
+  }
+  const float values[] = {0.0f,      -0.0f, 1.0f,  -1.0f, 2.0f,    -2.0f,         0.5f,      -0.5f,
+                          3.0f,      -3.0f, 1e30f, 1e10f, 1e-45f,  -1e-45f,       16777217., 2.5f,
+                          HUGE_VALF, 3e38f, -3e38, -7.5f, 8388607, std::nanf(""), -HUGE_VALF};
+  for (float x : values)
+    for (float y : values) {
+      check(x, y);
+      double exact = std::pow(double(x), double(y));
+      EXPECT_TRUE(std::isnan(exact) || std::signbit(exact) == std::signbit(__tw_powf(x, y)))
+          << x << " ^ " << y;
+    }
+  EXPECT_GT(worst, 0.5);
+}
+
 TEST(CodegenDeviceMath, RemainderIsExact) {
   std::mt19937 random(3);
   for (int round = 0; round < 400000; ++round) {

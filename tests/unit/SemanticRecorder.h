@@ -119,9 +119,10 @@ public:
   }
 
   Value unary(UnaryOp op, const Value &operand) override {
-    static const char *const names[] = {
-        "NegFloat", "AbsFloat", "AbsInt",      "Exp",   "Exp2", "Log",   "Log2", "Sin",
-        "Cos",      "Sqrt",     "SqrtRounded", "Rsqrt", "Erf",  "Floor", "Ceil", "Tanh"};
+    static const char *const names[] = {"NegFloat",    "AbsFloat", "AbsInt",    "Exp",   "Exp2",
+                                        "Log",         "Log2",     "Sin",       "Cos",   "Sqrt",
+                                        "SqrtRounded", "Rsqrt",    "Erf",       "Floor", "Ceil",
+                                        "Trunc",       "Round",    "RoundEven", "Tanh"};
     return make(operand.type, std::string(names[static_cast<int>(op)]) + "(" + text(operand) + ")");
   }
   Value binary(BinaryOp op, const Value &lhs, const Value &rhs) override {

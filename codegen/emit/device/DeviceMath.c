@@ -83,7 +83,7 @@ DEVICE u32 __tw_float_to_e5m2(float x) { return toFp8(x, 2, -14, 0x7b, 0); }
 DEVICE u32 __tw_float_to_e5m2_rz(float x) { return toFp8(x, 2, -14, 0x7b, 1); }
 
 //===----------------------------------------------------------------------===//
-// Exponentials and logarithms
+// Approximate instructions and logarithms
 //===----------------------------------------------------------------------===//
 
 #ifdef __NVPTX__
@@ -106,9 +106,23 @@ static inline float approximateReciprocal(float x) { return 1.0f / x; }
 
 static inline float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
+// log(1 + f) = f + rest f, with rest = -f/2 + f^2 P(f), P minimax on [-1/3, 1/3].
+static inline float logarithmRest(float f) {
+  float p = 0x1.ebd01cp-4f;
+  p = fma32(p, f, -0x1.071126p-3f);
+  p = fma32(p, f, 0x1.b87e56p-4f);
+  p = fma32(p, f, -0x1.f389fcp-4f);
+  p = fma32(p, f, 0x1.24f48cp-3f);
+  p = fma32(p, f, -0x1.559908p-3f);
+  p = fma32(p, f, 0x1.99977ep-3f);
+  p = fma32(p, f, -0x1.ffff0ep-3f);
+  p = fma32(p, f, 0x1.555556p-2f);
+  p = fma32(p, f, -0.5f);
+  return p * f;
+}
+
 // x = 2^e (1 + f) with 1 + f in [2/3, 4/3), so that a logarithm of x near 1 is that of 1 + f
-// alone and keeps its relative accuracy: log(1 + f) = f + rest f, with
-// rest = -f/2 + f^2 P(f), P minimax on [-1/3, 1/3].
+// alone and keeps its relative accuracy.
 typedef struct {
   float e, f, rest;
 } SplitLogarithm;
@@ -120,17 +134,7 @@ static inline SplitLogarithm splitLogarithm(float x) {
   u32 exponent = (bits - 0x3f2aaaab) & 0xff800000;
   float f = floatOf(bits - exponent) - 1.0f;
   float e = fma32((float)(int)exponent, 0x1p-23f, isSmall ? -23.0f : 0.0f);
-  float p = 0x1.ebd01cp-4f;
-  p = fma32(p, f, -0x1.071126p-3f);
-  p = fma32(p, f, 0x1.b87e56p-4f);
-  p = fma32(p, f, -0x1.f389fcp-4f);
-  p = fma32(p, f, 0x1.24f48cp-3f);
-  p = fma32(p, f, -0x1.559908p-3f);
-  p = fma32(p, f, 0x1.99977ep-3f);
-  p = fma32(p, f, -0x1.ffff0ep-3f);
-  p = fma32(p, f, 0x1.555556p-2f);
-  p = fma32(p, f, -0.5f);
-  return (SplitLogarithm){e, f, p * f};
+  return (SplitLogarithm){e, f, logarithmRest(f)};
 }
 
 // `r`, but for zero, negative and infinite x and NaN. The bits of all these but 0 are no less than
@@ -158,6 +162,177 @@ DEVICE float __tw_log2f(float x) {
   float sum = fma32(log.f, high, log.e);
   float error = fma32(log.f, high, log.e - sum);
   return logarithmOrSpecial(x, sum + (error + rest));
+}
+
+// At most 1.25 ULP.
+DEVICE float __tw_log10f(float x) {
+  const float high = 0x1.bcb7b2p-2f, low = -0x1.5b235ep-27f;
+  const float twoHigh = 0x1.344p-2f, twoLow = 0x1.3509f8p-18f;
+  SplitLogarithm log = splitLogarithm(x);
+  float rest = log.rest * log.f;
+  float r = fma32(log.f, low, log.e * twoLow);
+  r = fma32(rest, high, r);
+  r = fma32(log.f, high, r);
+  return logarithmOrSpecial(x, fma32(log.e, twoHigh, r));
+}
+
+// At most 1.5 ULP. What rounding 1 + x loses is added to f, which is x where no power of two is split
+// off.
+DEVICE float __tw_log1pf(float x) {
+  float sum = 1.0f + x;
+  float lost = x < 1.0f ? x - (sum - 1.0f) : 1.0f - (sum - x);
+  u32 exponent = (bitsOf(sum) - 0x3f2aaaab) & 0xff800000;
+  int scale = 0x3f800000 - (int)exponent;
+  float f = floatOf(bitsOf(sum) - exponent) - 1.0f;
+  f = fma32(lost, floatOf(scale < 0 ? 0 : (u32)scale), f);
+  float r = fma32((float)(int)exponent, 0x1.62e43p-24f, fma32(logarithmRest(f), f, f));
+  return __builtin_copysignf(logarithmOrSpecial(sum, r), x);
+}
+
+//===----------------------------------------------------------------------===//
+// Exponentials
+//===----------------------------------------------------------------------===//
+
+// The nearest whole number to x and, in the low bits of `bits`, that number as an integer; below
+// 2^22.
+typedef struct {
+  float whole;
+  u32 bits;
+} Rounded;
+
+static inline Rounded roundSmall(float x, float factor) {
+  const float magic = 0x1.8p23f;
+  float shifted = fma32(x, factor, magic);
+  return (Rounded){shifted - magic, bitsOf(shifted)};
+}
+
+// x between two bounds, or NaN.
+static inline float limit(float x, float low, float high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
+
+// x * 2^n for |n| up to 252, where a single factor would be out of range.
+static inline float scaleTwice(float x, int n) {
+  int half = n >> 1;
+  return x * floatOf((u32)(half + 127) << 23) * floatOf((u32)(n - half + 127) << 23);
+}
+
+// At most 1.5 ULP. With n = round(x / log 2) it is 2^n expm1(x - n log 2) + (2^n - 1), computed for
+// half of it: 2^128 is no float.
+DEVICE float __tw_expm1f(float x) {
+  float y = limit(x, -30.0f, 89.0f);
+  Rounded n = roundSmall(y, 0x1.715476p+0f);
+  float r = fma32(n.whole, -0x1.62e43p-1f, y);
+  r = fma32(n.whole, 0x1.05c61p-29f, r);
+  float p = 0x1.a1a462p-13f;
+  p = fma32(p, r, 0x1.6d7714p-10f);
+  p = fma32(p, r, 0x1.11108ep-7f);
+  p = fma32(p, r, 0x1.5554acp-5f);
+  p = fma32(p, r, 0x1.555556p-3f);
+  p = fma32(p, r, 0.5f);
+  p = fma32(p * r, r, r);
+  float half = floatOf((n.bits + 126) << 23);
+  float sum = fma32(p, half, half - 0.5f);
+  return __builtin_copysignf(sum + sum, x);
+}
+
+// At most 3 ULP.
+DEVICE float __tw_exp10f(float x) {
+  float y = limit(x, -60.0f, 60.0f);
+  Rounded n = roundSmall(y, 0x1.a934fp+1f);
+  float r = fma32(n.whole, -0x1.344136p-2f, y);
+  r = fma32(n.whole, 0x1.ec10cp-27f, r);
+  return scaleTwice(approximateExp2(r * 0x1.a934fp+1f), (int)n.whole);
+}
+
+// e^x / 2 for x from 0 on; at most 3 ULP.
+static inline float halfExponential(float x) {
+  float y = limit(x, 0.0f, 90.0f);
+  Rounded n = roundSmall(y, 0x1.715476p+0f);
+  float r = fma32(n.whole, -0x1.62e43p-1f, y);
+  r = fma32(n.whole, 0x1.05c61p-29f, r);
+  float power = approximateExp2(r * 0x1.715476p+0f);
+  return power * floatOf((n.bits + 125) << 23) * 2.0f;
+}
+
+// At most 3 ULP.
+DEVICE float __tw_coshf(float x) {
+  float half = halfExponential(__builtin_fabsf(x));
+  return fma32(0.25f, approximateReciprocal(half), half);
+}
+
+// At most 3 ULP. Below 1 a polynomial.
+DEVICE float __tw_sinhf(float x) {
+  float square = x * x;
+  float p = 0x1.7a265ap-19f;
+  p = fma32(p, square, 0x1.9ffe14p-13f);
+  p = fma32(p, square, 0x1.111136p-7f);
+  p = fma32(p, square, 0x1.555556p-3f);
+  float small = fma32(p * square, x, x);
+  float half = halfExponential(__builtin_fabsf(x));
+  float large = fma32(-0.25f, approximateReciprocal(half), half);
+  return __builtin_fabsf(x) < 1.0f ? small : __builtin_copysignf(large, x);
+}
+
+// The magnitude of x^y for x > 0. log2(x) has about 33 bits, as the sum of two floats: with
+// s = f / (2 + f) it is e + 2 / log 2 (s + s^3 P(s^2)).
+static inline float positivePower(float x, float y) {
+  const float high = 0x1.715476p+1f, low = 0x1.4ae0cp-25f;
+  int isSmall = x < 0x1p-126f;
+  float scaled = isSmall ? x * 0x1p23f : x;
+  u32 exponent = (bitsOf(scaled) - 0x3f2aaaab) & 0xff800000;
+  float m = floatOf(bitsOf(scaled) - exponent);
+  float e = fma32((float)(int)exponent, 0x1p-23f, isSmall ? -23.0f : 0.0f);
+  float f = m - 1.0f, sum = m + 1.0f;
+  float inverse = approximateReciprocal(sum);
+  float s = f * inverse;
+  float lost = fma32(-s, m - (sum - 1.0f), fma32(-s, sum, f)) * inverse;
+  // The terms of s and s^3 as sums of two floats, the others in one.
+  float square = s * s, squareRest = fma32(s + s, lost, fma32(s, s, -square));
+  float p = 0x1.edfb7ep-4f;
+  p = fma32(p, square, 0x1.23e6p-3f);
+  p = fma32(p, square, 0x1.999beep-3f);
+  float tail = fma32(p, square, -0x1.e8d966p-26f);
+  float third = 0x1.555556p-2f + tail, thirdRest = (0x1.555556p-2f - third) + tail;
+  float cube = s * square, cubeRest = fma32(s, square, -cube);
+  cubeRest = fma32(square, lost, fma32(s, squareRest, cubeRest));
+  float term = cube * third;
+  float rest = fma32(cube, thirdRest, fma32(cubeRest, third, fma32(cube, third, -term))) + lost;
+  float log = s + term;
+  rest = rest + (term - (log - s));
+  float scaledLog = log * high;
+  float scaledRest = fma32(log, low, fma32(rest, high, fma32(log, high, -scaledLog)));
+  float sumLog = e + scaledLog;
+  float sumRest = (e - sumLog) + scaledLog + scaledRest;
+  const float infinity = __builtin_inff();
+  sumLog = x == 0.0f ? -infinity : x == infinity ? infinity : sumLog;
+
+  float product = y * sumLog;
+  float productRest = fma32(y, sumRest, fma32(y, sumLog, -product));
+  float power = limit(product, -200.0f, 200.0f);
+  Rounded n = roundSmall(power, 1.0f);
+  float r = power - n.whole;
+  r = power == product ? r + productRest : r;
+  return scaleTwice(approximateExp2(r), (int)n.whole);
+}
+
+// At most 4 ULP, with the special cases of C.
+DEVICE float __tw_powf(float x, float y) {
+  const float infinity = __builtin_inff();
+  float a = __builtin_fabsf(x), half = 0.5f * y;
+  float magnitude = positivePower(a, y);
+  int isWhole = __builtin_floorf(y) == y;
+  int isOdd = isWhole & (__builtin_floorf(half) != half);
+  // An odd power has the sign of x; of a negative number only whole powers are real.
+  float r = isOdd ? __builtin_copysignf(magnitude, x) : magnitude;
+  int isUnreal = (x < 0.0f) & (x > -infinity) & !isWhole;
+  r = isUnreal ? __builtin_nanf("") : r;
+  int hasSizeOne = (a == 1.0f) & (__builtin_fabsf(y) == infinity);
+  r = hasSizeOne ? 1.0f : r;
+  r = __builtin_isunordered(x, y) ? x + y : r;
+  int isOne = (y == 0.0f) | (x == 1.0f);
+  return isOne ? 1.0f : r;
 }
 
 // At most 3 ULP. Near zero a polynomial, elsewhere 1 - 2 / (e^2x + 1).
@@ -201,7 +376,7 @@ DEVICE float __tw_erff(float x) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sine and cosine
+// Sine, cosine and tangent
 //===----------------------------------------------------------------------===//
 
 // The bits of 2/pi after the point, a zero word before them.
@@ -244,8 +419,13 @@ static inline __attribute__((always_inline)) u64 reduceLarge(float x) {
   return (u64)quadrant << 32 | bitsOf(reduced);
 }
 
-// sin(x + quadrants * pi/2), at most 2 ULP.
-static inline __attribute__((always_inline)) float sineOf(float x, u32 quadrants) {
+// x without the nearest multiple of pi/2, and that multiple modulo 4 in the low bits.
+typedef struct {
+  float r;
+  u32 quadrant;
+} ReducedAngle;
+
+static inline __attribute__((always_inline)) ReducedAngle reduceAngle(float x) {
   // Three parts of pi/2 are exact enough while the multiple has 17 bits.
   float multiple = __builtin_rintf(x * 0x1.45f306p-1f);
   float r = fma32(multiple, -0x1.921fb6p+0f, x);
@@ -257,23 +437,47 @@ static inline __attribute__((always_inline)) float sineOf(float x, u32 quadrants
     r = floatOf((u32)reduced);
     quadrant = (u32)(reduced >> 32);
   }
-  quadrant += quadrants;
+  return (ReducedAngle){r, quadrant};
+}
+
+static inline float smallSine(float r) {
   float square = r * r;
   float s = fma32(0x1.6cb802p-19f, square, -0x1.a00f12p-13f);
   s = fma32(s, square, 0x1.111108p-7f);
   s = fma32(s, square, -0x1.555556p-3f);
-  s = fma32(s * square, r, r);
+  return fma32(s * square, r, r);
+}
+
+static inline float smallCosine(float r) {
+  float square = r * r;
   float c = fma32(-0x1.240b04p-22f, square, 0x1.a0107ep-16f);
   c = fma32(c, square, -0x1.6c16b8p-10f);
   c = fma32(c, square, 0x1.555556p-5f);
   c = fma32(c, square, -0.5f);
-  c = fma32(c, square, 1.0f);
-  float result = quadrant & 1 ? c : s;
+  return fma32(c, square, 1.0f);
+}
+
+// sin(x + quadrants * pi/2), at most 2 ULP.
+static inline __attribute__((always_inline)) float sineOf(float x, u32 quadrants) {
+  ReducedAngle angle = reduceAngle(x);
+  u32 quadrant = angle.quadrant + quadrants;
+  float result = quadrant & 1 ? smallCosine(angle.r) : smallSine(angle.r);
   return quadrant & 2 ? -result : result;
 }
 
 DEVICE float __tw_sinf(float x) { return sineOf(x, 0); }
 DEVICE float __tw_cosf(float x) { return sineOf(x, 1); }
+
+// At most 4 ULP.
+DEVICE float __tw_tanf(float x) {
+  ReducedAngle angle = reduceAngle(x);
+  float s = smallSine(angle.r), c = smallCosine(angle.r);
+  float numerator = angle.quadrant & 1 ? -c : s, denominator = angle.quadrant & 1 ? s : c;
+  float inverse = approximateReciprocal(denominator);
+  float quotient = numerator * inverse;
+  float result = fma32(fma32(-quotient, denominator, numerator), inverse, quotient);
+  return x == 0.0f ? x : result;
+}
 
 //===----------------------------------------------------------------------===//
 // Remainder

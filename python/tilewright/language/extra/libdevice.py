@@ -78,68 +78,6 @@ def fmod(x, y):
     return core.to_tensor(x) % y
 
 
-# -- float32 by way of float64 ----------------------------------------------
-#
-# float64 has bits to spare: the composed formula loses fewer than the rounding
-# to float32 does. float64 itself is for libdevice.
-
-
-def _wide(name, x):
-    """float32 as float64; other types are refused by the function's name."""
-    x = core.to_tensor(x)
-    if not x.dtype.is_fp32():
-        _calls.refuse(name, "fp32 or fp64", x)
-    return x.to(core.float64)
-
-
-def _composed(name, documentation, formula, tiny=None):
-    """formula(x) in float64; below |x| = `tiny` the function is x to all bits of float32."""
-
-    def function(x):
-        x = core.to_tensor(x)
-        if x.dtype.is_fp64():
-            return _calls.call_real(name, x)
-        wide = _wide(name, x)
-        result = formula(wide)
-        if tiny is not None:
-            result = where(math.abs(wide) < tiny, wide, result)
-        return result.to(core.float32)
-
-    return _calls.named(name, documentation + " float32 and float64.", function)
-
-
-log10 = _composed("log10", "Logarithm to base 10.", lambda x: math.log2(x) * 0.30102999566398119521)
-log1p = _composed("log1p", "log(1 + x).", lambda x: math.log(1.0 + x), tiny=2.0**-28)
-exp10 = _composed("exp10", "10 to the power x.", lambda x: math.exp2(x * 3.32192809488736234787))
-expm1 = _composed("expm1", "exp(x) - 1.", lambda x: math.exp(x) - 1.0, tiny=2.0**-28)
-sinh = _composed("sinh", "Hyperbolic sine.", lambda x: 0.5 * (math.exp(x) - math.exp(-x)), tiny=2.0**-14)
-cosh = _composed("cosh", "Hyperbolic cosine.", lambda x: 0.5 * (math.exp(x) + math.exp(-x)))
-tan = _composed("tan", "Tangent of x in radians.", lambda x: math.sin(x) / math.cos(x))
-
-
-@builtin
-def pow(x, y):
-    """x to the power y, with C's special cases. float32 and float64."""
-    x, y = core.broadcast(core.to_tensor(x), core.to_tensor(y))
-    if x.dtype.is_fp64() or y.dtype.is_fp64():
-        return _calls.call_real("pow", x, y)
-    if x.dtype.is_fp32() or y.dtype.is_fp32():
-        x, y = x.to(core.float32), y.to(core.float32)
-    base, exponent = _wide("pow", x), _wide("pow", y.to(core.float32) if y.dtype.is_int() else y)
-    magnitude = math.exp2(exponent * math.log2(math.abs(base)))
-    half = 0.5 * exponent
-    is_whole = math.floor(exponent) == exponent
-    is_odd = is_whole & (math.floor(half) != half)
-    # A negative number has a real power for whole exponents only; -inf has one anyway.
-    has_none = (math.abs(base) < float("inf")) & ~is_whole
-    result = where(base < 0, where(has_none, float("nan"), where(is_odd, -magnitude, magnitude)), magnitude)
-    # -0 to an odd power keeps its sign; infinities count as even whole numbers.
-    result = where((base == 0) & is_odd, copysign(magnitude, base), result)
-    result = where(math.abs(exponent) == float("inf"), where(math.abs(base) == 1, 1.0, magnitude), result)
-    # x^0 and 1^y are 1 even with NaN.
-    return where((exponent == 0) | (base == 1), 1.0, result).to(core.float32)
-
-
 # -- fast forms, of few instructions: their error is bounded absolutely, or grows with x ---
 
 
@@ -237,28 +175,20 @@ isfinited = finitef
 
 @builtin
 def trunc(x):
-    """x without its fraction."""
-    return copysign(math.floor(math.abs(x)), x)
+    """x without its fraction; float32 and float64."""
+    return _language.trunc(x, "extra.libdevice.trunc")
 
 
 @builtin
 def round(x):
-    """The nearest whole number; halves away from zero."""
-    magnitude = math.abs(x)
-    whole = math.floor(magnitude)
-    # Adding 0.5 first would round up the largest number below 0.5.
-    return copysign(where(magnitude - whole >= 0.5, whole + 1.0, whole), x)
+    """The nearest whole number; halves away from zero; float32 and float64."""
+    return _language.round(x, "extra.libdevice.round")
 
 
 @builtin
 def rint(x):
-    """The nearest whole number; halves to even."""
-    magnitude = math.abs(x)
-    whole = math.floor(magnitude)
-    fraction = magnitude - whole
-    is_odd = whole - 2.0 * math.floor(whole * 0.5) == 1.0
-    up = (fraction > 0.5) | ((fraction == 0.5) & is_odd)
-    return copysign(where(up, whole + 1.0, whole), x)
+    """The nearest whole number; halves to even; float32 and float64."""
+    return _language.rint(x, "extra.libdevice.rint")
 
 
 nearbyint = rint
@@ -278,6 +208,14 @@ def llround(x):
 
 # -- functions of reals -----------------------------------------------------
 
+log10 = _calls.real("log10", "Logarithm to base 10.")
+log1p = _calls.real("log1p", "log(1 + x).")
+exp10 = _calls.real("exp10", "10 to the power x.")
+expm1 = _calls.real("expm1", "exp(x) - 1.")
+pow = _calls.real("pow", "x to the power y, with C's special cases.", 2)
+sinh = _calls.real("sinh", "Hyperbolic sine.")
+cosh = _calls.real("cosh", "Hyperbolic cosine.")
+tan = _calls.real("tan", "Tangent of x in radians.")
 acos = _calls.real("acos", "Inverse cosine.")
 asin = _calls.real("asin", "Inverse sine.")
 atan = _calls.real("atan", "Inverse tangent.")
