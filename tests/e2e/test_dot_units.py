@@ -238,3 +238,33 @@ def test_bytes_of_descriptors_in_any_order(a_by_columns, b_by_columns, stages):
     )
     assert_same(device.numpy(out), a.astype(np.int32) @ b.astype(np.int32))
     assert "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8" in kernels[0].asm["ptx"]
+
+
+@tilewright.jit
+def unstaged_attention_kernel(q_ptr, k_ptr, v_ptr, out_ptr, stride, length, BLOCK: tl.constexpr, DIM: tl.constexpr):
+    rows, dims = tl.arange(0, BLOCK), tl.arange(0, DIM)
+    q = tl.load(q_ptr + rows[:, None] * stride + dims[None, :], mask=rows[:, None] < length, other=0.0)
+    largest = tl.full((BLOCK,), -float("inf"), tl.float32)
+    total, acc = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK, DIM), tl.float32)
+    for start in range(0, length, BLOCK):
+        key = start + rows
+        k = tl.load(k_ptr + key[None, :] * stride + dims[:, None], mask=key[None, :] < length, other=0.0)
+        scores = tl.where(key[None, :] < length, tl.dot(q, k), -1e8)
+        larger = tl.maximum(largest, tl.max(scores, 1))
+        weights, scale = tl.exp2(scores - larger[:, None]), tl.exp2(largest - larger)
+        v = tl.load(v_ptr + key[:, None] * stride + dims[None, :], mask=key[:, None] < length, other=0.0)
+        total, acc, largest = total * scale + tl.sum(weights, 1), tl.dot(weights, v, acc * scale[:, None]), larger
+    tl.store(out_ptr + rows[:, None] * stride + dims[None, :], acc / total[:, None], mask=rows[:, None] < length)
+
+
+def test_a_few_registers_are_spilled_for_a_second_block():
+    """Where nothing is copied ahead only another block works while one waits for memory."""
+
+    def limits(stages):
+        arrays = [np.zeros(4096, np.float32) for _ in range(4)]
+        options = {"num_warps": 8, "num_stages": stages}
+        remarks = assemble_for(unstaged_attention_kernel, "sm_90a", [*arrays, 128, 32, 32, 128], options).remarks
+        return [remark for remark in remarks if "register-limit" in remark]
+
+    assert any("register-limit: applied" in r and "limit=128" in r and "spillBytes=0" not in r for r in limits(1)), limits(1)
+    assert not any("register-limit: applied" in r and "spillBytes=0" not in r for r in limits(3)), limits(3)
