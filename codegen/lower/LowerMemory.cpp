@@ -258,6 +258,11 @@ static size_t maxMasksInARow(const FunctionLowering &lowering) {
 }
 /// Registers that are loaded in a row at most: half of a thread's.
 static constexpr unsigned maxWordsInARow = 128;
+/// Columns of operands that are loaded one by one have an address each. LLVM makes one from the
+/// other, but not behind a branch, where a loop keeps all of them: a product of 64x64x256 in fp8
+/// whose second operand has rows of 971 bytes spilled 3604 bytes and took 110 us for 16 programs
+/// (Triton 20; H100, November 2026); without the branch nothing spills.
+static constexpr unsigned maxAddressesOfProducts = 64;
 
 /// The words of a load without masks where all of this warp's hold, as in every block but the
 /// last of an array; else with them. With too few predicates for all masked loads in a row, the
@@ -328,8 +333,9 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
       distinctMasks.insert((*masks)[access.front()]);
   unsigned numWords =
       plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
-  if (distinctMasks.size() > maxMasksInARow(lowering) && numWords <= maxWordsInARow &&
-      !load.mayChangeMeanwhile()) {
+  bool hasRoom = numWords <= maxWordsInARow &&
+                 (!lowering.hasProducts || plan.accesses.size() <= maxAddressesOfProducts);
+  if (distinctMasks.size() > maxMasksInARow(lowering) && hasRoom && !load.mayChangeMeanwhile()) {
     llvm::SmallVector<Value> words =
         loadWholeOrMasked(lowering, distinctMasks.getArrayRef(), [&](bool isMasked) {
           llvm::SmallVector<Value> all;

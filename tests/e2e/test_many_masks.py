@@ -10,6 +10,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from harness.assemble import assemble_for
 from harness.compare import assert_same
 from harness.devices import Emulator
 from harness.element_types import exact_values
@@ -66,3 +67,40 @@ def test_the_branch_is_taken_by_whole_warps(target):
     assert sum(line.startswith("vote.sync.all") for line in lines) == 1
     assert sum(line.startswith("@%p") and "ld.global.v4" in line for line in lines) == 16
     assert sum(line.startswith("ld.global.v4") for line in lines) >= 16
+
+
+@tilewright.jit
+def uneven_columns_kernel(
+    a_ptr, b_ptr, out_ptr, K, N, stride, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+):
+    """Rows of b have any number of bytes, so each byte is loaded by itself."""
+    m, n, k = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
+    a_at, b_at = a_ptr + m[:, None] * K + k[None, :], b_ptr + k[:, None] * stride.to(tl.int64) + n[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.int32)
+    for start in range(0, K, BLOCK_K):
+        is_there = start + k < K
+        a = tl.load(a_at, mask=is_there[None, :], other=0)
+        b = tl.load(b_at, mask=is_there[:, None] & (n < N)[None, :], other=0)
+        acc = tl.dot(a, b, acc)
+        a_at += BLOCK_K
+        b_at += BLOCK_K * stride
+    tl.store(out_ptr + m[:, None] * N + n[None, :], acc, mask=(n < N)[None, :])
+
+
+@pytest.mark.parametrize("K", [64, 256, 592])
+@pytest.mark.parametrize("warps", [2, 4])
+def test_uneven_columns_beside_a_product(device, warps, K):
+    a, b = exact_values("int8", (64, K)), exact_values("int8", (K, 61), seed=1)
+    out = device.empty((64, 61), np.int32)
+    blocks = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 256, "num_warps": warps}
+    device.run(uneven_columns_kernel, (1,), device.array(a), device.array(b), out, K, 61, 61, **blocks)
+    assert_same(device.numpy(out), a.astype(np.int32) @ b.astype(np.int32))
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+def test_addresses_of_uneven_columns_fit_the_registers(stages):
+    """Behind a branch a loop would keep 128 addresses of two registers."""
+    a, b, out = np.zeros((64, 1024), np.int8), np.zeros((1024, 971), np.int8), np.zeros((64, 971), np.int32)
+    options = {"num_warps": 4, "num_stages": stages}
+    compiled = assemble_for(uneven_columns_kernel, "sm_90a", [a, b, out, 1024, 971, 971, 64, 64, 256], options)
+    assert compiled.metadata.n_spills == 0
