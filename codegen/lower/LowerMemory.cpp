@@ -257,12 +257,19 @@ static size_t maxMasksInARow(const FunctionLowering &lowering) {
   return (lowering.hasProducts ? 2 : 1) * hardware::predicateRegisters;
 }
 /// Registers that are loaded in a row at most: half of a thread's.
-static constexpr unsigned maxWordsInARow = 128;
+static constexpr size_t maxWordsInARow = 128;
 /// Columns of operands that are loaded one by one have an address each. LLVM makes one from the
 /// other, but not behind a branch, where a loop keeps all of them: a product of 64x64x256 in fp8
 /// whose second operand has rows of 971 bytes spilled 3604 bytes and took 110 us for 16 programs
 /// (Triton 20; H100, November 2026); without the branch nothing spills.
-static constexpr unsigned maxAddressesOfProducts = 64;
+static constexpr size_t maxAddressesOfProducts = 64;
+
+/// Whether one branch chooses between loads with masks and without.
+static bool wantsBranch(const FunctionLowering &lowering, size_t numMasks, size_t numAccesses,
+                        size_t numWords) {
+  return numMasks > maxMasksInARow(lowering) && numWords <= maxWordsInARow &&
+         (!lowering.hasProducts || numAccesses <= maxAddressesOfProducts);
+}
 
 /// The words of a load without masks where all of this warp's hold, as in every block but the
 /// last of an array; else with them. With too few predicates for all masked loads in a row, the
@@ -331,11 +338,9 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   for (const AccessRegisters &access : plan.accesses)
     if (masks && !isAlways((*masks)[access.front()]))
       distinctMasks.insert((*masks)[access.front()]);
-  unsigned numWords =
-      plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
-  bool hasRoom = numWords <= maxWordsInARow &&
-                 (!lowering.hasProducts || plan.accesses.size() <= maxAddressesOfProducts);
-  if (distinctMasks.size() > maxMasksInARow(lowering) && hasRoom && !load.mayChangeMeanwhile()) {
+  size_t numWords = plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
+  if (wantsBranch(lowering, distinctMasks.size(), plan.accesses.size(), numWords) &&
+      !load.mayChangeMeanwhile()) {
     llvm::SmallVector<Value> words =
         loadWholeOrMasked(lowering, distinctMasks.getArrayRef(), [&](bool isMasked) {
           llvm::SmallVector<Value> all;

@@ -56,38 +56,6 @@ def fmod(x: Any, y: Any) -> _Tile:
     """Remainder with the sign of x."""
 
 
-def log10(x: Any) -> _Tile:
-    """Logarithm to base 10. float32 and float64."""
-
-
-def log1p(x: Any) -> _Tile:
-    """log(1 + x). float32 and float64."""
-
-
-def exp10(x: Any) -> _Tile:
-    """10 to the power x. float32 and float64."""
-
-
-def expm1(x: Any) -> _Tile:
-    """exp(x) - 1. float32 and float64."""
-
-
-def sinh(x: Any) -> _Tile:
-    """Hyperbolic sine. float32 and float64."""
-
-
-def cosh(x: Any) -> _Tile:
-    """Hyperbolic cosine. float32 and float64."""
-
-
-def tan(x: Any) -> _Tile:
-    """Tangent of x in radians. float32 and float64."""
-
-
-def pow(x: Any, y: Any) -> _Tile:
-    """x to the power y, with C's special cases. float32 and float64."""
-
-
 def fast_sinf(x: Any) -> _Tile:
     """Sine of x; the error grows with |x|. float32."""
 
@@ -169,19 +137,19 @@ def isfinited(x: Any) -> _Tile:
 
 
 def trunc(x: Any) -> _Tile:
-    """x without its fraction."""
+    """x without its fraction; float32 and float64."""
 
 
 def round(x: Any) -> _Tile:
-    """The nearest whole number; halves away from zero."""
+    """The nearest whole number; halves away from zero; float32 and float64."""
 
 
 def rint(x: Any) -> _Tile:
-    """The nearest whole number; halves to even."""
+    """The nearest whole number; halves to even; float32 and float64."""
 
 
 def nearbyint(x: Any) -> _Tile:
-    """The nearest whole number; halves to even."""
+    """The nearest whole number; halves to even; float32 and float64."""
 
 
 def llrint(x: Any) -> _Tile:
@@ -190,6 +158,38 @@ def llrint(x: Any) -> _Tile:
 
 def llround(x: Any) -> _Tile:
     """round(x) as int64."""
+
+
+def log10(x: Any) -> _Tile:
+    """Logarithm to base 10. float32 and float64."""
+
+
+def log1p(x: Any) -> _Tile:
+    """log(1 + x). float32 and float64."""
+
+
+def exp10(x: Any) -> _Tile:
+    """10 to the power x. float32 and float64."""
+
+
+def expm1(x: Any) -> _Tile:
+    """exp(x) - 1. float32 and float64."""
+
+
+def pow(x: Any, y: Any) -> _Tile:
+    """x to the power y, with C's special cases. float32 and float64."""
+
+
+def sinh(x: Any) -> _Tile:
+    """Hyperbolic sine. float32 and float64."""
+
+
+def cosh(x: Any) -> _Tile:
+    """Hyperbolic cosine. float32 and float64."""
+
+
+def tan(x: Any) -> _Tile:
+    """Tangent of x in radians. float32 and float64."""
 
 
 def acos(x: Any) -> _Tile:
