@@ -6,8 +6,8 @@
 // What: the part of DeviceMath.c that rests on the approximate instructions for 2^x
 // and 1 / x: logarithms, exponentials, hyperbolic functions, powers and erf in f32.
 //
-// How: polynomials are minimax, found by Lawson's iteration in f64. Where a result
-// needs more bits than a float has, it is the sum of two.
+// How: polynomials are minimax. Where a result needs more bits than a float has, it is
+// the sum of two.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,20 +77,32 @@ static inline float logarithmRest(float f) {
   return p * f;
 }
 
-// x = 2^e (1 + f) with 1 + f in [2/3, 4/3), so that a logarithm of x near 1 is that of 1 + f
-// alone and keeps its relative accuracy.
+// The exponent e of x = 2^e m with m in [2/3, 4/3), in the place of a float's exponent.
+static inline u32 exponentBits(float x) { return (bitsOf(x) - 0x3f2aaaab) & 0xff800000; }
+
+// x = 2^e m, with m as above, so that a logarithm of x near 1 is that of m alone and keeps its
+// relative accuracy. Subnormal numbers are split as well.
+typedef struct {
+  float e, m;
+} SplitFloat;
+
+static inline SplitFloat splitFloat(float x) {
+  int isSmall = x < 0x1p-126f;
+  float scaled = isSmall ? x * 0x1p23f : x;
+  u32 exponent = exponentBits(scaled);
+  float e = fma32((float)(int)exponent, 0x1p-23f, isSmall ? -23.0f : 0.0f);
+  return (SplitFloat){e, floatOf(bitsOf(scaled) - exponent)};
+}
+
+// The same with f = m - 1 and the rest of its logarithm.
 typedef struct {
   float e, f, rest;
 } SplitLogarithm;
 
 static inline SplitLogarithm splitLogarithm(float x) {
-  int isSmall = x < 0x1p-126f;
-  float scaled = isSmall ? x * 0x1p23f : x;
-  u32 bits = bitsOf(scaled);
-  u32 exponent = (bits - 0x3f2aaaab) & 0xff800000;
-  float f = floatOf(bits - exponent) - 1.0f;
-  float e = fma32((float)(int)exponent, 0x1p-23f, isSmall ? -23.0f : 0.0f);
-  return (SplitLogarithm){e, f, logarithmRest(f)};
+  SplitFloat split = splitFloat(x);
+  float f = split.m - 1.0f;
+  return (SplitLogarithm){split.e, f, logarithmRest(f)};
 }
 
 // `r`, but for zero, negative and infinite x and NaN. The bits of all these but 0 are no less than
@@ -133,7 +145,7 @@ DEVICE float __tw_log10f(float x) {
 DEVICE float __tw_log1pf(float x) {
   float sum = 1.0f + x;
   float lost = x - (sum - 1.0f);
-  u32 exponent = (bitsOf(sum) - 0x3f2aaaab) & 0xff800000;
+  u32 exponent = exponentBits(sum);
   int scale = 0x3f800000 - (int)exponent;
   float f = floatOf(bitsOf(sum) - exponent) - 1.0f;
   f = fma32(lost, floatOf(scale < 0 ? 0 : (u32)scale), f);
@@ -158,6 +170,18 @@ static inline Rounded roundSmall(float x, float factor) {
   return (Rounded){shifted - magic, bitsOf(shifted)};
 }
 
+// r = x - n log 2 for the nearest whole n, which the low bits hold as an integer.
+typedef struct {
+  float r;
+  u32 bits;
+} ReducedPower;
+
+static inline ReducedPower reduceByLogOfTwo(float x) {
+  Rounded n = roundSmall(x, 0x1.715476p+0f);
+  float r = fma32(n.whole, -0x1.62e43p-1f, x);
+  return (ReducedPower){fma32(n.whole, 0x1.05c61p-29f, r), n.bits};
+}
+
 // x between two bounds, or NaN.
 static inline float limit(float x, float low, float high) {
   x = x < low ? low : x;
@@ -167,10 +191,8 @@ static inline float limit(float x, float low, float high) {
 // At most 1.5 ULP. With n = round(x / log 2) it is 2^n expm1(x - n log 2) + (2^n - 1), computed for
 // half of it: 2^128 is no float.
 DEVICE float __tw_expm1f(float x) {
-  float y = limit(x, -30.0f, 89.0f);
-  Rounded n = roundSmall(y, 0x1.715476p+0f);
-  float r = fma32(n.whole, -0x1.62e43p-1f, y);
-  r = fma32(n.whole, 0x1.05c61p-29f, r);
+  ReducedPower reduced = reduceByLogOfTwo(limit(x, -30.0f, 89.0f));
+  float r = reduced.r;
   float p = 0x1.a1a462p-13f;
   p = fma32(p, r, 0x1.6d7714p-10f);
   p = fma32(p, r, 0x1.11108ep-7f);
@@ -178,7 +200,7 @@ DEVICE float __tw_expm1f(float x) {
   p = fma32(p, r, 0x1.555556p-3f);
   p = fma32(p, r, 0.5f);
   p = fma32(p * r, r, r);
-  float half = floatOf((n.bits + 126) << 23);
+  float half = floatOf((reduced.bits + 126) << 23);
   float sum = fma32(p, half, half - 0.5f);
   return __builtin_copysignf(sum + sum, x);
 }
@@ -196,12 +218,9 @@ DEVICE float __tw_exp10f(float x) {
 
 // e^x / 2 for x from 0 on; at most 3 ULP.
 static inline float halfExponential(float x) {
-  float y = limit(x, 0.0f, 90.0f);
-  Rounded n = roundSmall(y, 0x1.715476p+0f);
-  float r = fma32(n.whole, -0x1.62e43p-1f, y);
-  r = fma32(n.whole, 0x1.05c61p-29f, r);
-  float power = approximateExp2(r * 0x1.715476p+0f);
-  return power * floatOf((n.bits + 125) << 23) * 2.0f;
+  ReducedPower reduced = reduceByLogOfTwo(limit(x, 0.0f, 90.0f));
+  float power = approximateExp2(reduced.r * 0x1.715476p+0f);
+  return power * floatOf((reduced.bits + 125) << 23) * 2.0f;
 }
 
 // At most 3 ULP.
@@ -227,12 +246,8 @@ DEVICE float __tw_sinhf(float x) {
 // s = f / (2 + f) it is e + 2 / log 2 (s + s^3 P(s^2)).
 static inline float positivePower(float x, float y) {
   const float high = 0x1.715476p+1f, low = 0x1.4ae0cp-25f;
-  int isSmall = x < 0x1p-126f;
-  float scaled = isSmall ? x * 0x1p23f : x;
-  u32 exponent = (bitsOf(scaled) - 0x3f2aaaab) & 0xff800000;
-  float m = floatOf(bitsOf(scaled) - exponent);
-  float e = fma32((float)(int)exponent, 0x1p-23f, isSmall ? -23.0f : 0.0f);
-  float f = m - 1.0f, sum = m + 1.0f;
+  SplitFloat split = splitFloat(x);
+  float e = split.e, m = split.m, f = m - 1.0f, sum = m + 1.0f;
   float inverse = approximateReciprocal(sum);
   float s = f * inverse;
   float lost = fma32(-s, m - (sum - 1.0f), fma32(-s, sum, f)) * inverse;
