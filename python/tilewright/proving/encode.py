@@ -79,40 +79,49 @@ class Question:
 
     def __init__(self, exact):
         self.z3, self.exact = solver_library(), exact
+        # Of its own: how z3 searches depends on what its context has been asked before.
+        self.context = self.z3.Context()
         self.variables, self.definitions, self.limits, self.wraps = {}, [], [], {}
         self.divisions, self.quotients, self.products = {}, [], {}
 
     # -- stating ------------------------------------------------------------
 
     def integer(self, poly):
-        z3 = self.z3
         parts = []
         for monomial, factor in poly.terms.items():
-            value = z3.IntVal(factor)
+            value = self._number(factor)
             for i, atom in enumerate(monomial):
                 variable = self._variable(atom)
                 value = variable if i == 0 and factor == 1 else value * variable
             if len(monomial) > 1:
                 self.products[monomial] = None
             parts.append(value)
-        return z3.Sum(parts) if len(parts) > 1 else parts[0] if parts else z3.IntVal(0)
+        return self.z3.Sum(parts) if len(parts) > 1 else parts[0] if parts else self._number(0)
+
+    def _number(self, value):
+        return self.z3.IntVal(value, self.context)
+
+    def _new_integer(self, name):
+        return self.z3.FreshInt(name, self.context)
 
     def condition(self, formula):
         z3 = self.z3
         kind, args = formula.kind, formula.args
         if kind in ("true", "false"):
-            return z3.BoolVal(kind == "true")
+            return z3.BoolVal(kind == "true", self.context)
         if kind == "le":
             return self.integer(args[0]) <= 0
         if kind == "eq":
             return self.integer(args[0]) == 0
         parts = [self.condition(part) for part in args]
-        return z3.Not(parts[0]) if kind == "not" else z3.And(parts) if kind == "and" else z3.Or(parts)
+        if kind == "not":
+            return z3.Not(parts[0])
+        return (z3.And if kind == "and" else z3.Or)(*parts, self.context)
 
     def _variable(self, atom):
         if atom in self.variables:
             return self.variables[atom]
-        variable = self.variables[atom] = self.z3.Int(f"{atom.kind}{atom.number}")
+        variable = self.variables[atom] = self.z3.Int(f"{atom.kind}{atom.number}", self.context)
         # Bounds on what is taken to be exact would hide that it is not.
         if atom.kind != "wrap" or not self.exact:
             self._bound(variable, atom.interval)
@@ -142,25 +151,25 @@ class Question:
         if self.exact:
             self.definitions.append(variable == self.integer(value))
             return
-        turns = self.z3.FreshInt("turns")
+        turns = self._new_integer("turns")
         self.definitions.append(self.integer(value) == variable + turns * (1 << bits))
 
     def _cases(self, divisor, state):
         """What `state` says for the divisor, which is a number in as many cases as it has values."""
         low, high = divisor.interval
         if divisor.constant is not None:
-            return state(self.z3.IntVal(divisor.constant))
+            return state(self._number(divisor.constant))
         value = self.integer(divisor)
         if -INFINITY < low and high < INFINITY and high - low < _MOST_CASES:
             z3 = self.z3
-            return z3.And([z3.Implies(value == n, state(z3.IntVal(n))) for n in range(low, high + 1)])
+            return z3.And([z3.Implies(value == n, state(self._number(n))) for n in range(low, high + 1)])
         return state(value)
 
     def _divided(self, a, b, relate):
         """Variables for quotient and remainder of two polynomials; the same ones for both operations on them."""
         key = relate, a, b
         if key not in self.divisions:
-            quotient, rest = self.z3.FreshInt("quotient"), self.z3.FreshInt("rest")
+            quotient, rest = self._new_integer("quotient"), self._new_integer("rest")
             self.divisions[key] = quotient, rest
             if len(b.terms) == 1 and b.constant is None:
                 self.quotients.append((b, quotient))
@@ -242,7 +251,7 @@ class Question:
     def _check(self, stated, deadline):
         if now() >= deadline:
             return "unknown", None
-        solver = self.z3.Solver()
+        solver = self.z3.Solver(ctx=self.context)
         solver.add(*stated)
         with _interrupted(solver, deadline):
             answer = solver.check()
