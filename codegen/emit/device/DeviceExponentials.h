@@ -120,16 +120,23 @@ DEVICE float __tw_logf(float x) {
   return logarithmOrSpecial(x, r);
 }
 
-// At most 1.25 ULP, and exact for powers of two: quantisation takes ceil(log2(scale)), which an
-// error of 1 ULP turns into twice the scale. 1 / log 2 is the sum of two constants, and the
-// rounding error of e + f / log 2 is added again.
+// At most 1.5 ULP, and exact for powers of two: quantisation takes ceil(log2(scale)), which an
+// error of 1 ULP turns into twice the scale. The polynomial is minimax for log2(1 + f) / f.
 DEVICE float __tw_log2f(float x) {
-  const float high = 0x1.715476p+0f, low = 0x1.4ae0cp-26f;
-  SplitLogarithm log = splitLogarithm(x);
-  float rest = log.f * fma32(log.rest, high, low);
-  float sum = fma32(log.f, high, log.e);
-  float error = fma32(log.f, high, log.e - sum);
-  return logarithmOrSpecial(x, sum + (error + rest));
+  SplitFloat split = splitFloat(x);
+  float f = split.m - 1.0f;
+  float p = 0x1.f565f0p-2f;
+  p = fma32(p, f, -0x1.580160p-3f);
+  p = fma32(p, f, 0x1.f7bc5ap-5f);
+  p = fma32(p, f, -0x1.6fcc18p-3f);
+  p = fma32(p, f, 0x1.baab76p-3f);
+  p = fma32(p, f, -0x1.ec5788p-3f);
+  p = fma32(p, f, 0x1.2706b2p-2f);
+  p = fma32(p, f, -0x1.7154fep-2f);
+  p = fma32(p, f, 0x1.ec7258p-2f);
+  p = fma32(p, f, -0x1.715476p-1f);
+  p = fma32(p, f, 0x1.715476p+0f);
+  return logarithmOrSpecial(x, fma32(p, f, split.e));
 }
 
 // At most 2 ULP.
