@@ -27,21 +27,22 @@
 
 namespace {
 
-/// Error in units in the last place of the exact value.
+/// Error in units in the last place of the exact value; zeros have a sign.
 double ulpError(float got, double exact) {
   if (std::isnan(exact))
     return std::isnan(got) ? 0 : HUGE_VAL;
   if (std::isinf(static_cast<float>(exact)) || exact == 0)
-    return got == static_cast<float>(exact) ? 0 : HUGE_VAL;
+    return bitsOf(got) == bitsOf(static_cast<float>(exact)) ? 0 : HUGE_VAL;
   int exponent;
   std::frexp(exact, &exponent);
   return std::fabs(got - exact) / std::ldexp(1.0, std::max(exponent, -125) - 24);
 }
 
-/// The largest error over every `step`-th float.
+/// The largest error over every `step`-th float and zero of both signs.
 template <typename Function>
 double worstError(Function function, double (*exact)(double), uint64_t step = 4099) {
-  double worst = 0;
+  double worst =
+      std::max(ulpError(function(0.0f), exact(0.0)), ulpError(function(-0.0f), exact(-0.0)));
   for (uint64_t bits = 0; bits < uint64_t(1) << 32; bits += step) {
     float x = floatOf(static_cast<u32>(bits));
     worst = std::max(worst, ulpError(function(x), exact(x)));

@@ -62,6 +62,9 @@ static inline float approximateReciprocal(float x) { return 1.0f / x; }
 
 static inline float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
+// p * square, but positive at zero: x + x times this is -0 for x = -0.
+static inline float correction(float p, float square) { return fma32(p, square, 0x1p-126f); }
+
 // log(1 + f) = f + rest f, with rest = -f/2 + f^2 P(f), P minimax on [-1/3, 1/3].
 static inline float logarithmRest(float f) {
   float p = 0x1.ebd01cp-4f;
@@ -314,7 +317,7 @@ DEVICE float __tw_tanhf(float x) {
   p = fma32(p, square, -0x1.b9f9e6p-5f);
   p = fma32(p, square, 0x1.11109cp-3f);
   p = fma32(p, square, -0x1.555554p-2f);
-  float small = fma32(p * square, x, x);
+  float small = fma32(correction(p, square), x, x);
   float power = approximateExp2(a * 0x1.715476p+1f);
   float large = fma32(-2.0f, approximateReciprocal(power + 1.0f), 1.0f);
   return a < 0.6f ? small : __builtin_copysignf(large, x);

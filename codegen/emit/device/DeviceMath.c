@@ -121,11 +121,12 @@ typedef struct {
 
 static inline __attribute__((always_inline)) ReducedAngle reduceAngle(float x) {
   // Three parts of pi/2 are exact enough while the multiple has 17 bits.
-  float multiple = __builtin_rintf(x * 0x1.45f306p-1f);
-  float r = fma32(multiple, -0x1.921fb6p+0f, x);
-  r = fma32(multiple, 0x1.777a5cp-25f, r);
-  r = fma32(multiple, 0x1.ee59dap-50f, r);
-  u32 quadrant = (u32)(int)multiple;
+  // They have one sign, so that r is -0 where x is.
+  Rounded multiple = roundSmall(x, 0x1.45f306p-1f);
+  float r = fma32(multiple.whole, -0x1.921fb4p+0f, x);
+  r = fma32(multiple.whole, -0x1.4442d0p-24f, r);
+  r = fma32(multiple.whole, -0x1.846988p-48f, r);
+  u32 quadrant = multiple.bits;
   if (!(__builtin_fabsf(x) <= 105615.0f)) {
     u64 reduced = reduceLarge(x);
     r = floatOf((u32)reduced);
@@ -139,7 +140,7 @@ static inline float smallSine(float r) {
   float s = fma32(0x1.6cb802p-19f, square, -0x1.a00f12p-13f);
   s = fma32(s, square, 0x1.111108p-7f);
   s = fma32(s, square, -0x1.555556p-3f);
-  return fma32(s * square, r, r);
+  return fma32(correction(s, square), r, r);
 }
 
 static inline float smallCosine(float r) {
@@ -169,8 +170,9 @@ DEVICE float __tw_tanf(float x) {
   float numerator = angle.quadrant & 1 ? -c : s, denominator = angle.quadrant & 1 ? s : c;
   float inverse = approximateReciprocal(denominator);
   float quotient = numerator * inverse;
-  float result = fma32(fma32(-quotient, denominator, numerator), inverse, quotient);
-  return x == 0.0f ? x : result;
+  // The remainder with its sign changed, which keeps the sign of zero.
+  float excess = fma32(quotient, denominator, -numerator);
+  return fma32(-excess, inverse, quotient);
 }
 
 //===----------------------------------------------------------------------===//
