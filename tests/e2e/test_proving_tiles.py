@@ -16,7 +16,7 @@ import tilewright as tw
 import tilewright.language as tl
 from tilewright.proving import prove_conditions, prove_launch
 
-pytest.importorskip("z3", reason="proofs need z3-solver")
+z3 = pytest.importorskip("z3", reason="proofs need z3-solver")
 
 
 @tw.jit
@@ -186,6 +186,23 @@ WRONG = [
 def test_right_form_is_proved(kernel, which):
     proof = RIGHT[kernel][which == "a launch"]("")
     assert proof.proved, str(proof)
+
+
+def test_questions_are_asked_as_if_they_were_the_first(monkeypatch):
+    # What z3's own context had been asked decided how long a proof took: 2 seconds, or more than its limit.
+    answers = []
+    check = z3.Solver.check
+
+    def counted(solver, *assumptions):
+        answer = check(solver, *assumptions)
+        answers.append((str(answer), solver.statistics().get_key_value("rlimit count")))
+        return answer
+
+    monkeypatch.setattr(z3.Solver, "check", counted)
+    for _ in range(2):
+        assert chunks_for_all_sizes("").proved
+    first, second = answers[: len(answers) // 2], answers[len(answers) // 2 :]
+    assert len(first) > 1 and first == second
 
 
 # For all sizes each third form in an ordinary run; `PROVE_ALL=1` runs all.
