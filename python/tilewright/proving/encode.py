@@ -79,7 +79,7 @@ class Question:
 
     def __init__(self, exact):
         self.z3, self.exact = solver_library(), exact
-        # Of its own: how z3 searches depends on what its context has been asked before.
+        # A context for each question: how z3 searches depends on what its context has been asked before.
         self.context = self.z3.Context()
         self.variables, self.definitions, self.limits, self.wraps = {}, [], [], {}
         self.divisions, self.quotients, self.products = {}, [], {}
