@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/lower/AddressBases.h"
 #include "codegen/lower/MemoryInternal.h"
 
 #include "ir/layout/LayoutMemory.h"
@@ -256,19 +257,22 @@ llvm::SmallVector<Value> emitClusterLoad(FunctionLowering &lowering, Value addre
 static size_t maxMasksInARow(const FunctionLowering &lowering) {
   return (lowering.hasProducts ? 2 : 1) * hardware::predicateRegisters;
 }
-/// Registers that are loaded in a row at most: half of a thread's.
-static constexpr size_t maxWordsInARow = 128;
-/// Columns of operands that are loaded one by one have an address each. LLVM makes one from the
-/// other, but not behind a branch, where a loop keeps all of them: a product of 64x64x256 in fp8
-/// whose second operand has rows of 971 bytes spilled 3604 bytes and took 110 us for 16 programs
-/// (Triton 20; H100, November 2026); without the branch nothing spills.
-static constexpr size_t maxAddressesOfProducts = 64;
+static constexpr size_t registersOfAddress = 2;
 
-/// Whether one branch chooses between loads with masks and without.
-static bool wantsBranch(const FunctionLowering &lowering, size_t numMasks, size_t numAccesses,
-                        size_t numWords) {
-  return numMasks > maxMasksInARow(lowering) && numWords <= maxWordsInARow &&
-         (!lowering.hasProducts || numAccesses <= maxAddressesOfProducts);
+/// Whether one branch chooses between loads with masks and without. Before it stand all addresses,
+/// behind it all words: they must leave a quarter of a thread's registers to others. Elements a
+/// stride apart have an address each. 128 of them in fp16, as in a batch normalisation of 64 x 256,
+/// took 255 registers and spilled (193 without the branch, ptxas 13.0), and a product of 64x64x256
+/// in fp8, whose second operand has rows of 971 bytes, spilled 3604 bytes and none without it.
+static bool wantsBranch(const FunctionLowering &lowering, llvm::ArrayRef<Value> distinctMasks,
+                        llvm::ArrayRef<Value> addresses, size_t numWords) {
+  if (distinctMasks.size() <= maxMasksInARow(lowering))
+    return false;
+  const TargetInfo &target = lowering.target;
+  int64_t threads = int64_t(lowering.numWarps) << target.log2WarpSize;
+  int64_t registers = std::min(target.maxRegistersPerThread, target.registersFor(threads));
+  size_t needed = numWords + registersOfAddress * countAddressBases(addresses);
+  return needed < static_cast<size_t>(registers - registers / 4);
 }
 
 /// The words of a load without masks where all of this warp's hold, as in every block but the
@@ -339,7 +343,10 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
     if (masks && !isAlways((*masks)[access.front()]))
       distinctMasks.insert((*masks)[access.front()]);
   size_t numWords = plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
-  if (wantsBranch(lowering, distinctMasks.size(), plan.accesses.size(), numWords) &&
+  llvm::SmallVector<Value> addresses;
+  for (const AccessRegisters &access : plan.accesses)
+    addresses.push_back(pointers[access.front()]);
+  if (wantsBranch(lowering, distinctMasks.getArrayRef(), addresses, numWords) &&
       !load.mayChangeMeanwhile()) {
     llvm::SmallVector<Value> words =
         loadWholeOrMasked(lowering, distinctMasks.getArrayRef(), [&](bool isMasked) {
