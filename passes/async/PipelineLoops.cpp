@@ -64,6 +64,9 @@
 // H200, attention forward, head dimension 128, blocks of 64x64: 557 instead of 460
 // TFLOP/s at length 1024, 632 instead of 572 at 16384 (November 2026).
 //
+// A tile that registers want besides products, as where a sum of its squares goes with a
+// product, is copied like the others, and registers read the slot.
+//
 // Operands that are computed from what is loaded, as from quantised weights, are loaded
 // ahead all the same: each thread copies to a ring what it then reads itself, with the
 // waits of the other rings. Where several elements have one address, as the words of
@@ -148,6 +151,117 @@ static void tellIdleHints(scf::ForOp loop, const PassContext &context) {
 
 namespace {
 
+/// While a loop is planned, whoever uses a loaded tile in registers reads it from the buffer that
+/// products read: what is in a buffer only can be copied ahead. Undone where it is not. Descriptors'
+/// tiles are read so already (PromoteShared).
+class BufferReads {
+public:
+  BufferReads(scf::ForOp loop, const TargetInfo &target) {
+    if (ir::stagesOf(loop) < 2)
+      return;
+    llvm::SmallVector<Tile> found;
+    for (ir::LoadOp load : loop.getBody()->getOps<ir::LoadOp>())
+      if (std::optional<Tile> tile = findTile(load))
+        found.push_back(std::move(*tile));
+    if (found.empty())
+      return;
+    LoopWords words = analyse(loop, target).words;
+    if (words.carried + words.products + words.operands <= maxWords)
+      for (Tile &tile : found)
+        read(std::move(tile));
+  }
+
+  /// Undoes those of loads that `schedule` does not copy; whether there were any.
+  bool undoAllBut(const std::optional<LoopSchedule> &schedule) {
+    size_t before = tiles.size();
+    llvm::erase_if(tiles, [&](Tile &tile) {
+      bool isCopied = schedule && llvm::any_of(schedule->loads, [&](const RingLoad &load) {
+                        return load.load == tile.load;
+                      });
+      if (!isCopied)
+        undo(tile);
+      return !isCopied;
+    });
+    return tiles.size() != before;
+  }
+
+  /// Erases what is no longer needed once the loop is rewritten.
+  void finish() {
+    for (Tile &tile : tiles)
+      for (auto [read, convert] : tile.reads)
+        if (convert)
+          convert->destroy();
+    tiles.clear();
+  }
+
+private:
+  /// Registers for tiles of a loop besides which the addresses of more copies fit: linear
+  /// attention's gradients with 160 and more spilled for them (ptxas 13.0). A guess.
+  static constexpr int64_t maxWords = 128;
+
+  struct Tile {
+    ir::LoadOp load;
+    ir::AllocSharedOp buffer;
+    /// The first user in registers.
+    Operation *firstUser = nullptr;
+    /// What reads the buffer, and the conversion that it replaces, if any.
+    llvm::SmallVector<std::pair<ir::SharedLoadOp, Operation *>, 2> reads;
+  };
+  llvm::SmallVector<Tile> tiles;
+
+  /// Nothing where the tile is in no buffer, in several, or in no registers.
+  static std::optional<Tile> findTile(ir::LoadOp load) {
+    Tile tile;
+    tile.load = load;
+    Block *body = load->getBlock();
+    for (Operation *user : load->getUsers()) {
+      Operation *inBody = body->findAncestorOpInBlock(*user);
+      if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user)) {
+        if (tile.buffer || alloc->getBlock() != body)
+          return std::nullopt;
+        tile.buffer = alloc;
+      } else if (!tile.firstUser || inBody->isBeforeInBlock(tile.firstUser)) {
+        tile.firstUser = inBody;
+      }
+    }
+    return tile.buffer && tile.firstUser ? std::optional(std::move(tile)) : std::nullopt;
+  }
+
+  void read(Tile tile) {
+    if (tile.firstUser->isBeforeInBlock(tile.buffer))
+      tile.buffer->moveBefore(tile.firstUser);
+    OpBuilder builder(tile.buffer->getContext());
+    auto add = [&](Type type, Operation *convert) {
+      auto read = builder.create<ir::SharedLoadOp>(tile.load.getLoc(), type, tile.buffer);
+      tile.reads.emplace_back(read, convert);
+      return read;
+    };
+    llvm::SmallVector<Operation *> users(tile.load->getUsers());
+    for (Operation *user : users)
+      if (auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user)) {
+        builder.setInsertionPoint(convert);
+        convert.getResult().replaceAllUsesWith(add(convert.getType(), convert));
+        convert->remove();
+        convert->dropAllReferences();
+      }
+    builder.setInsertionPointAfter(tile.buffer);
+    if (!tile.load->hasOneUse())
+      tile.load.getResult().replaceAllUsesExcept(add(tile.load.getType(), nullptr), tile.buffer);
+    tiles.push_back(std::move(tile));
+  }
+
+  static void undo(Tile &tile) {
+    for (auto [read, convert] : tile.reads) {
+      if (convert) {
+        convert->setOperand(0, tile.load);
+        read->getBlock()->getOperations().insert(read->getIterator(), convert);
+      }
+      read.replaceAllUsesWith(convert ? convert->getResult(0) : tile.load.getResult());
+      read.erase();
+    }
+  }
+};
+
 class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
 public:
   explicit PipelineLoopsPass(PassContext context) : context(std::move(context)) {}
@@ -162,8 +276,16 @@ public:
 private:
   PassContext context;
 
+  LoopPlan planned(scf::ForOp loop) const {
+    return plan(analyse(loop, context.target), resourcesFor(loop, context.target));
+  }
+
   LogicalResult pipeline(scf::ForOp loop) {
-    LoopPlan made = plan(analyse(loop, context.target), resourcesFor(loop, context.target));
+    BufferReads reads(loop, context.target);
+    LoopPlan made = planned(loop);
+    // With fewer copies the others may turn out otherwise.
+    while (reads.undoAllBut(made.schedule))
+      made = planned(loop);
     for (const PlanNote &note : made.notes)
       context.remark(note.op, note.remark);
     numRefused +=
@@ -172,9 +294,11 @@ private:
       return success();
     // The loop is as it was until here, and right without a schedule.
     if (std::string problem = verify(*made.schedule); !problem.empty()) {
+      reads.undoAllBut(std::nullopt);
       context.remark(loop, {"pipeline", false, {}, {}, "[internal] " + problem});
       return success();
     }
+    reads.finish();
     FailureOr<scf::ForOp> expanded = expand(rewrite(loop, *made.schedule), *made.schedule);
     if (failed(expanded))
       return failure();

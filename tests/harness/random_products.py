@@ -96,9 +96,9 @@ class Products:
         ]:
             self.add(line)
         with self.block():
-            for line in [*inside, *self.multiply(acc, left), *after]:
+            for line in [*inside, *self.multiply(acc, left, result), *after]:
                 self.add(line)
-        most = 128 * inner * steps
+        most = 2 * 128 * inner * steps
         return self.keep(values.of_type(acc, result, (rows, columns), -most, most))
 
     def persistent(self, make, sizes, types, acc, counter):
@@ -118,11 +118,19 @@ class Products:
             ]:
                 self.add(line)
             with self.block():
-                for line in [*inside, *self.multiply(acc, left), *after]:
+                for line in [*inside, *self.multiply(acc, left, result), *after]:
                     self.add(line)
             self.add(f"tl.store({out.name} + {tile} * {rows * columns} + {index}, {acc} + {tile})")
 
-    def multiply(self, acc, left):
+    def multiply(self, acc, left, result):
+        """The product; perhaps registers see an operand as well."""
+        lines = self.product_lines(acc, left)
+        if self.chance(0.2):
+            seen = self.pick("tl.sum(a.to(tl.{0}), 1)[:, None]", "tl.sum(b.to(tl.{0}), 0)[None, :]").format(result)
+            lines.insert(self.pick(0, len(lines)), f"{acc} += {seen}")
+        return lines
+
+    def product_lines(self, acc, left):
         lines = []
         if left == "float16" and self.chance(0.2):
             lines.append(self.pick("a = (a * 2).to(tl.float16)", "b = tl.abs(b)", "a = -a"))
