@@ -264,10 +264,13 @@ static constexpr size_t registersOfAddress = 2;
 /// stride apart have an address each. 128 of them in fp16, as in a batch normalisation of 64 x 256,
 /// took 255 registers and spilled (193 without the branch, ptxas 13.0), and a product of 64x64x256
 /// in fp8, whose second operand has rows of 971 bytes, spilled 3604 bytes and none without it.
-static bool wantsBranch(const FunctionLowering &lowering, llvm::ArrayRef<Value> distinctMasks,
-                        llvm::ArrayRef<Value> addresses, size_t numWords) {
-  if (distinctMasks.size() <= maxMasksInARow(lowering))
+static bool wantsBranch(const FunctionLowering &lowering, size_t numMasks, const AccessPlan &plan,
+                        const Registers &pointers, size_t numWords) {
+  if (numMasks <= maxMasksInARow(lowering))
     return false;
+  llvm::SmallVector<Value> addresses;
+  for (const AccessRegisters &access : plan.accesses)
+    addresses.push_back(pointers[access.front()]);
   const TargetInfo &target = lowering.target;
   int64_t threads = int64_t(lowering.numWarps) << target.log2WarpSize;
   int64_t registers = std::min(target.maxRegistersPerThread, target.registersFor(threads));
@@ -343,10 +346,7 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
     if (masks && !isAlways((*masks)[access.front()]))
       distinctMasks.insert((*masks)[access.front()]);
   size_t numWords = plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
-  llvm::SmallVector<Value> addresses;
-  for (const AccessRegisters &access : plan.accesses)
-    addresses.push_back(pointers[access.front()]);
-  if (wantsBranch(lowering, distinctMasks.getArrayRef(), addresses, numWords) &&
+  if (wantsBranch(lowering, distinctMasks.size(), plan, pointers, numWords) &&
       !load.mayChangeMeanwhile()) {
     llvm::SmallVector<Value> words =
         loadWholeOrMasked(lowering, distinctMasks.getArrayRef(), [&](bool isMasked) {
