@@ -7,7 +7,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from harness.devices import Emulator
+from harness.devices import Emulator, Interpreter
 from harness.ptx_words import EmulationError
 from harness.element_types import exact_values
 from tilewright import errors
@@ -135,3 +135,23 @@ def test_rules_of_arrays_on_the_cpu(strides, reason):
     with pytest.raises(errors.InvalidDescriptor) as caught:
         TensorDescriptor(np.zeros((16, 16), np.float16), [8, 8], strides, [8, 8])
     assert caught.value.code == "E0215" and caught.value.message == f"'descriptor': {reason}"
+
+
+@tilewright.jit
+def doubled_boxes(source, target, BM: tl.constexpr, BN: tl.constexpr):
+    block = tl.program_id(0)
+    value = source.load([block, 0, 0]).reshape(BM, BN)
+    target.store([block, 0, 0], (value * 2).reshape(1, BM, BN))
+
+
+@pytest.mark.parametrize("evaluator", [Interpreter(), Emulator("sm_90a")], ids=["interpreter", "emulator"])
+def test_descriptors_of_columns_of_one_array(evaluator):
+    """Three matrices side by side in one array, as fused layers keep them: a view is no array of its own."""
+    whole = np.zeros((3, 37, 3 * 96), np.float16)
+    parts = [whole[:, :, 96 * i : 96 * (i + 1)] for i in range(3)]
+    parts[0][...] = exact_values("float16", (3, 37, 96), 1, low=1)
+    first, second = parts[0].copy(), np.zeros((3, 37, 96), np.float16)
+    second[:, :, :64] = 2 * first[:, :, :64]
+    evaluator.run(doubled_boxes, (3,), *(TensorDescriptor.from_tensor(part, [1, 64, 64]) for part in parts[:2]), 64, 64)
+    for part, expected in zip(parts, [first, second, np.zeros_like(first)]):
+        np.testing.assert_array_equal(part, expected)

@@ -29,8 +29,8 @@ TENSOR_MAP_BYTES = 128
 
 
 def memory_of(array):
-    """The array that owns the memory of a contiguous view, so that views of one memory overlap; else the array."""
-    while isinstance(array.base, np.ndarray) and array.flags.c_contiguous and array.base.flags.c_contiguous:
+    """The array that owns the memory of a view, so that views of one memory overlap; else the array."""
+    while isinstance(array.base, np.ndarray) and array.base.flags.c_contiguous:
         array = array.base
     return array
 
