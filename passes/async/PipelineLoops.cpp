@@ -171,7 +171,8 @@ public:
         read(std::move(tile));
   }
 
-  /// Undoes those of loads that `schedule` does not copy; whether there were any.
+  /// Undoes those of loads that `schedule` does not copy, but leaves the buffer before their first
+  /// user; whether there were any.
   bool undoAllBut(const std::optional<LoopSchedule> &schedule) {
     size_t before = tiles.size();
     llvm::erase_if(tiles, [&](Tile &tile) {

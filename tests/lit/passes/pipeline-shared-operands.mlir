@@ -64,16 +64,17 @@ module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
 }
 
 // -----
-// Where it is not copied, here since elements of two bytes are loaded one by one, all stays as it was.
+// Where it is not copied, here since elements of two bytes are loaded one by one, all stays as it was
+// but for the place of the buffer.
 
 // CHECK-LABEL: @kept
 // CHECK: tw.alloc_shared {tw.ring
 // CHECK-NOT: tw.alloc_shared {tw.ring
 // CHECK: scf.for
 // CHECK: %[[TILE:.*]] = tw.load
+// CHECK-NEXT: tw.alloc_shared %[[TILE]]
 // CHECK-NEXT: arith.extf %[[TILE]]
 // CHECK-NEXT: tw.convert_layout
-// CHECK-NEXT: tw.alloc_shared %[[TILE]]
 // CHECK-NOT: tw.shared_load
 // CHECK: tw.convert_layout %[[TILE]]
 // CHECK: scf.yield
