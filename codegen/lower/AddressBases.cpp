@@ -52,8 +52,9 @@ private:
 
   static void add(Sum &sum, const Sum &other, uint64_t factor) {
     for (auto [value, count] : other) {
-      sum[value] += count * factor;
-      if (sum[value] == 0)
+      uint64_t &total = sum[value];
+      total += count * factor;
+      if (total == 0)
         sum.erase(value);
     }
   }
@@ -85,7 +86,8 @@ private:
     if (llvm::isa<LLVM::ShlOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
       return scaled(op->getOperand(0), uint64_t(1) << constant.getLimitedValue(63));
     auto element = llvm::dyn_cast<LLVM::GEPOp>(op);
-    if (!element || element->getNumOperands() != 2)
+    if (!element || element.getDynamicIndices().size() != 1 ||
+        element.getRawConstantIndices().size() != 1 || !element.getElemType().isIntOrFloat())
       return std::nullopt;
     Sum sum = of(element.getBase());
     add(sum, of(element.getDynamicIndices().front()),

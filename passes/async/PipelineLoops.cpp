@@ -65,7 +65,8 @@
 // TFLOP/s at length 1024, 632 instead of 572 at 16384 (November 2026).
 //
 // A tile that registers want besides products, as where a sum of its squares goes with a
-// product, is copied like the others, and registers read the slot.
+// product, is copied like the others, and registers read the slot, unless the tiles of the
+// loop leave too few registers.
 //
 // Operands that are computed from what is loaded, as from quantised weights, are loaded
 // ahead all the same: each thread copies to a ring what it then reads itself, with the
@@ -186,7 +187,7 @@ public:
     return tiles.size() != before;
   }
 
-  /// Erases what is no longer needed once the loop is rewritten.
+  /// Destroys the conversions that reads have replaced: nothing is undone any more.
   void finish() {
     for (Tile &tile : tiles)
       for (auto [read, convert] : tile.reads)

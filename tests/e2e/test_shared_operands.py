@@ -20,8 +20,9 @@ M, N, K = 64, 32, 32
 
 
 @tilewright.jit
-def normed_product_kernel(x_ptr, w_ptr, out_ptr, squares_ptr, copy_ptr, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
-                          WHERE: tl.constexpr):  # fmt: skip
+def normed_product_kernel(
+    x_ptr, w_ptr, out_ptr, squares_ptr, copy_ptr, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, WHERE: tl.constexpr
+):
     """A product and, of its first operand, sums of squares, as where a normalisation follows."""
     m, n, kk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     acc, squares = tl.zeros((M, N), tl.float32), tl.zeros((M,), tl.float32)

@@ -120,8 +120,8 @@ typedef struct {
 } ReducedAngle;
 
 static inline __attribute__((always_inline)) ReducedAngle reduceAngle(float x) {
-  // Three parts of pi/2 are exact enough while the multiple has 17 bits.
-  // They have one sign, so that r is -0 where x is.
+  // Three parts of pi/2 are exact enough while the multiple has 17 bits. They have one sign, so that
+  // r is -0 where x is.
   Rounded multiple = roundSmall(x, 0x1.45f306p-1f);
   float r = fma32(multiple.whole, -0x1.921fb4p+0f, x);
   r = fma32(multiple.whole, -0x1.4442d0p-24f, r);
