@@ -163,16 +163,23 @@ static inline __attribute__((always_inline)) float sineOf(float x, u32 quadrants
 DEVICE float __tw_sinf(float x) { return sineOf(x, 0); }
 DEVICE float __tw_cosf(float x) { return sineOf(x, 1); }
 
+// tan(r) = r + r^3 P(r^2), P minimax on the squares of [-pi/4, pi/4]; at most 1.5 ULP.
+static inline float smallTangent(float r) {
+  float square = r * r;
+  float t = 0x1.33dff0p-7f;
+  t = fma32(t, square, 0x1.96b5ccp-9f);
+  t = fma32(t, square, 0x1.906f2ep-6f);
+  t = fma32(t, square, 0x1.b58584p-5f);
+  t = fma32(t, square, 0x1.112de8p-3f);
+  t = fma32(t, square, 0x1.5554dep-2f);
+  return fma32(t * square, r, r);
+}
+
 // At most 4 ULP.
 DEVICE float __tw_tanf(float x) {
   ReducedAngle angle = reduceAngle(x);
-  float s = smallSine(angle.r), c = smallCosine(angle.r);
-  float numerator = angle.quadrant & 1 ? -c : s, denominator = angle.quadrant & 1 ? s : c;
-  float inverse = approximateReciprocal(denominator);
-  float quotient = numerator * inverse;
-  // The remainder with its sign changed, which keeps the sign of zero.
-  float excess = fma32(quotient, denominator, -numerator);
-  return fma32(-excess, inverse, quotient);
+  float tangent = smallTangent(angle.r);
+  return angle.quadrant & 1 ? -approximateReciprocal(tangent) : tangent;
 }
 
 //===----------------------------------------------------------------------===//
