@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: assembles a kernel. If a limit on registers would let another block be resident on
-// a multiprocessor, assembles it once more with that limit. The better code is kept;
+// What: assembles a kernel. If a limit on registers would let more blocks be resident on
+// a multiprocessor, assembles it again with such limits. The better code is kept;
 // remarks say why.
 //
 //===----------------------------------------------------------------------===//
@@ -25,9 +25,6 @@ struct RegisterNeeds {
   std::optional<int64_t> accumulator;
   /// Threads that should be resident on a multiprocessor: what a pass asks for, or the usual.
   int64_t wantedThreads = 0;
-  /// Registers of a thread that are forecast; nothing where iterations of a loop or products
-  /// hide latencies.
-  std::optional<int64_t> forecast;
 };
 /// The module is at the end of the tile level.
 RegisterNeeds registerNeeds(mlir::ModuleOp module);

@@ -262,7 +262,10 @@ private:
     MemoryAccess access = *analyzeAccess(load, *axes, target);
     facts.own.log2Repeats =
         std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
-    facts.own.words = std::max<int64_t>(wordsPerThread(type) >> facts.own.log2Repeats, 1);
+    // What is loaded in smaller parts than a register takes one for each.
+    int64_t loads = wordsPerThread(type) * 4 / bytesAtOnce(load);
+    facts.own.words =
+        std::max<int64_t>(std::max(wordsPerThread(type), loads) >> facts.own.log2Repeats, 1);
   }
 
   /// Addresses that are computed from what another load brings are known ahead where that
