@@ -36,10 +36,10 @@ constexpr int acceptedSpillBytes = 16;
 /// registers, spills 88 bytes with 128, and then 2294 us instead of 2882 (H100, November 2026).
 constexpr int acceptedSpillBytesForOverlap = 96;
 
-/// A limit below this share of the registers is not tried. Of a hundred kernels without products
-/// the least that spilled nothing was 0.36, for powers of eight numbers.
-constexpr std::pair<int, int> leastShare = {1, 3};
-/// Longer PTX takes the assembler over a tenth of a second: one limit is tried.
+/// A limit below one in so many registers is not tried. Of a hundred kernels without products the
+/// least that spilled nothing was 0.36, for powers of eight numbers; of 55 with products 0.51.
+constexpr int leastPart = 3, leastPartWithProducts = 2;
+/// Longer PTX takes the assembler over a tenth of a second: the surest limit is tried.
 constexpr size_t largePtxBytes = 64 * 1024;
 
 /// The directive goes after the block size: an assembler given a block size
@@ -101,72 +101,74 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const std::str
 }
 
 /// The limits that leave room for more blocks than `registers` do, by threads, shared memory and
-/// registers alike; the largest first.
+/// registers alike, but for no more than `mostThreads` threads; the largest first, none below `least`.
 static std::vector<int> limitsOfMoreBlocks(const CompiledModule &compiled, const TargetInfo &target,
-                                           int registers) {
+                                           int registers, int64_t mostThreads, int least) {
   std::vector<int> limits;
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
   int64_t blocks = target.residentBlocks(threads, registers, compiled.sharedBytes);
   int64_t most = target.residentBlocks(threads, 0, compiled.sharedBytes);
-  for (int64_t more = blocks + 1; more <= most; ++more) {
+  for (int64_t more = blocks + 1; more <= std::min(most, mostThreads / threads); ++more) {
     int limit = static_cast<int>(target.registersFor(more * threads));
     bool isNew = limits.empty() ? limit < registers : limit < limits.back();
-    if (isNew && limit * leastShare.second >= registers * leastShare.first)
+    if (isNew && limit >= least)
       limits.push_back(limit);
   }
   return limits;
 }
 
-/// Assembles, and where fewer registers would let more blocks be resident, again with limits, by
-/// bisection: the fewest that spill nothing are kept. nvJitLink makes code that could be linked
-/// with other code and then takes registers as if they cost nothing. Of 972 kernels of public
-/// repositories 327 leave room for fewer blocks than with what ptxas 13.0 makes of the same PTX
-/// as a whole program, 6 for more; with a limit it schedules as that does.
-static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
-                                           const AssembleOptions &options, int64_t wantedThreads) {
-  AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
-  if (options.maxRegisters || assembled.registers < 0)
-    return assembled;
+/// Assembles with two of the limits at most: one in the middle, then one of the lower half, or
+/// where the first spilled more than `spillBytesWith(limit)` the largest. Keeps the fewest registers.
+static AssembleResult assembleWithLeast(CompiledModule &compiled, const TargetInfo &target,
+                                        const AssembleOptions &options, llvm::ArrayRef<int> limits,
+                                        llvm::function_ref<int(int limit)> spillBytesWith,
+                                        AssembleResult assembled) {
   const std::string unlimited = compiled.ptx;
-  std::vector<int> limits = limitsOfMoreBlocks(compiled, target, assembled.registers);
-  int tries = unlimited.size() < largePtxBytes ? 2 : 1;
-  for (size_t first = 0, end = limits.size(); first < end && tries > 0; --tries) {
-    size_t middle = (first + end) / 2;
-    bool isWanted = limits[middle] >= target.registersFor(wantedThreads);
-    int before = assembled.registers;
-    assembled = assembleWithLimit(compiled, unlimited, target, options, limits[middle],
-                                  isWanted ? acceptedSpillBytes : 0, std::move(assembled));
-    if (assembled.registers < before)
-      first = middle + 1;
-    else
-      end = middle;
-  }
+  auto isHeldTo = [&](int limit) {
+    assembled = assembleWithLimit(compiled, unlimited, target, options, limit,
+                                  spillBytesWith(limit), std::move(assembled));
+    return assembled.registers <= limit;
+  };
+  if (limits.empty())
+    return assembled;
+  size_t middle = limits.size() / 2;
+  if (unlimited.size() >= largePtxBytes || middle == 0)
+    isHeldTo(limits.front());
+  else if (!isHeldTo(limits[middle]))
+    isHeldTo(limits.front());
+  else if (size_t lower = (middle + 1 + limits.size()) / 2; lower < limits.size())
+    isHeldTo(limits[lower]);
   return assembled;
 }
 
-/// Accumulators of products fill the registers by design. But where shared memory has
-/// room for one block more and the registers nearly have, assemblers often manage
-/// with those as well: an epilogue with an address per element took 181 of them and does
-/// with 128. With 512 threads resident a block more gains little.
-static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInfo &target,
-                                       const AssembleOptions &options) {
+/// Assembles so that more blocks are resident where fewer registers do. nvJitLink makes code that
+/// could be linked with other code and then takes registers as if they cost nothing. Of 972
+/// kernels of public repositories 327 leave room for fewer blocks than with what ptxas 13.0 makes
+/// of the same PTX as a whole program, 6 for more; with a limit it schedules as that does.
+static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
+                                           const AssembleOptions &options,
+                                           const RegisterNeeds &needs) {
   AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
-  if (options.maxRegisters || assembled.registers <= 0 || compiled.sharedBytes == 0)
+  if (options.maxRegisters || assembled.registers <= 0)
     return assembled;
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
-  int64_t blocks = target.residentBlocks(threads, assembled.registers, 0);
-  int64_t limit = target.registersFor((blocks + 1) * threads);
-  if (blocks * threads >= usualThreads / 2)
-    return assembled;
-  bool isNear = assembled.registers > limit && limit * 3 >= int64_t(assembled.registers) * 2;
-  if (blocks >= target.blocksBySharedMemory(compiled.sharedBytes) || !isNear)
-    return assembled;
+  int64_t blocks = target.residentBlocks(threads, assembled.registers, compiled.sharedBytes);
+  // Accumulators of products fill the registers by design, and with so many threads a block more
+  // gains little.
+  int64_t mostThreads = needs.accumulator ? usualThreads : target.multiprocessor.threads;
+  int least = assembled.registers / (needs.accumulator ? leastPartWithProducts : leastPart);
   // Warps that wait for copies or wgmma have work in flight by themselves.
   bool overlapsNothing = !llvm::StringRef(compiled.ptx).contains("cp.async") &&
                          !llvm::StringRef(compiled.ptx).contains("wgmma.mma_async");
-  int spillBytes = blocks == 1 && overlapsNothing ? acceptedSpillBytesForOverlap : 0;
-  return assembleWithLimit(compiled, compiled.ptx, target, options, static_cast<int>(limit),
-                           spillBytes, std::move(assembled));
+  auto spillBytesWith = [&](int limit) {
+    if (needs.accumulator)
+      return blocks == 1 && overlapsNothing ? acceptedSpillBytesForOverlap : 0;
+    return limit >= target.registersFor(needs.wantedThreads) ? acceptedSpillBytes : 0;
+  };
+  return assembleWithLeast(
+      compiled, target, options,
+      limitsOfMoreBlocks(compiled, target, assembled.registers, mostThreads, least), spillBytesWith,
+      std::move(assembled));
 }
 
 //===----------------------------------------------------------------------===//
@@ -243,10 +245,7 @@ void assembleKernel(CompiledModule &result, const TargetInfo &target, const Comp
   assembleOptions.kernelName = result.kernelName;
   if (needs.accumulator)
     limitEffort(result, *needs.accumulator, target, assembleOptions);
-  AssembleResult assembled =
-      needs.accumulator
-          ? assembleProducts(result, target, assembleOptions)
-          : assembleForOccupancy(result, target, assembleOptions, needs.wantedThreads);
+  AssembleResult assembled = assembleForOccupancy(result, target, assembleOptions, needs);
   result.cubin = std::move(assembled.cubin);
   result.registers = assembled.registers;
   result.spillBytes = assembled.spillStoreBytes;
