@@ -158,12 +158,9 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
   // registers for a fifth block of 4 warps, took 1.05 and 1.10 of the time (H100, November 2026).
   int64_t mostThreads = needs.accumulator ? usualThreads / 2 : target.multiprocessor.threads;
   int least = assembled.registers / (needs.accumulator ? leastPartWithProducts : leastPart);
-  // Warps that wait for copies or wgmma have work in flight by themselves.
-  bool overlapsNothing = !llvm::StringRef(compiled.ptx).contains("cp.async") &&
-                         !llvm::StringRef(compiled.ptx).contains("wgmma.mma_async");
   auto spillBytesWith = [&](int limit) {
     if (needs.accumulator)
-      return blocks == 1 && overlapsNothing ? acceptedSpillBytesForOverlap : 0;
+      return blocks == 1 && !needs.hasWorkInFlight ? acceptedSpillBytesForOverlap : 0;
     return limit >= target.registersFor(needs.wantedThreads) ? acceptedSpillBytes : 0;
   };
   return assembleWithLeast(
@@ -215,6 +212,9 @@ RegisterNeeds registerNeeds(ModuleOp module) {
   auto wanted = module->getAttrOfType<IntegerAttr>(ir::wantedThreadsAttr);
   needs.wantedThreads = wanted ? wanted.getInt() : usualThreads;
   needs.accumulator = largestAccumulator(module);
+  module.walk([&](Operation *op) {
+    needs.hasWorkInFlight |= llvm::isa<ir::AsyncCopyOp, ir::TmaLoadOp, ir::WgmmaOp>(op);
+  });
   return needs;
 }
 
