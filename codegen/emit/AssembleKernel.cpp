@@ -39,7 +39,7 @@ constexpr int acceptedSpillBytesForOverlap = 96;
 /// A limit below one in so many registers is not tried. Of a hundred kernels without products the
 /// least that spilled nothing was 0.36, for powers of eight numbers; of 55 with products 0.51.
 constexpr int leastPart = 3, leastPartWithProducts = 2;
-/// Longer PTX takes the assembler over a tenth of a second: the surest limit is tried.
+/// Longer PTX takes the assembler over a tenth of a second: only the surest limit is tried.
 constexpr size_t largePtxBytes = 64 * 1024;
 
 /// The directive goes after the block size: an assembler given a block size
@@ -117,27 +117,30 @@ static std::vector<int> limitsOfMoreBlocks(const CompiledModule &compiled, const
   return limits;
 }
 
-/// Assembles with two of the limits at most: one in the middle, then one of the lower half, or
-/// where the first spilled more than `spillBytesWith(limit)` the largest. Keeps the fewest registers.
+/// Assembles with ever fewer registers until that spills more than `spillBytesWith(limit)`. Where
+/// the first limit does, the surest is tried as well: half of the kernels that can be held to some
+/// limit spill with two thirds of their registers.
 static AssembleResult assembleWithLeast(CompiledModule &compiled, const TargetInfo &target,
                                         const AssembleOptions &options, llvm::ArrayRef<int> limits,
                                         llvm::function_ref<int(int limit)> spillBytesWith,
                                         AssembleResult assembled) {
   const std::string unlimited = compiled.ptx;
-  auto isHeldTo = [&](int limit) {
+  bool isLarge = unlimited.size() >= largePtxBytes, isHeld = false;
+  size_t at = isLarge ? 0 : limits.size() / 4;
+  for (int tries = isLarge ? 1 : 3; tries > 0 && at < limits.size(); --tries) {
+    int limit = limits[at], before = assembled.registers;
     assembled = assembleWithLimit(compiled, unlimited, target, options, limit,
                                   spillBytesWith(limit), std::move(assembled));
-    return assembled.registers <= limit;
-  };
-  if (limits.empty())
-    return assembled;
-  size_t middle = limits.size() / 2;
-  if (unlimited.size() >= largePtxBytes || middle == 0)
-    isHeldTo(limits.front());
-  else if (!isHeldTo(limits[middle]))
-    isHeldTo(limits.front());
-  else if (size_t lower = (middle + 1 + limits.size()) / 2; lower < limits.size())
-    isHeldTo(limits[lower]);
+    if (assembled.registers < before) {
+      isHeld = true;
+      limits = limits.drop_front(at + 1);
+      at = limits.size() / 2;
+    } else if (isHeld || at == 0) {
+      break;
+    } else {
+      at = 0;
+    }
+  }
   return assembled;
 }
 

@@ -270,7 +270,5 @@ def test_a_few_registers_are_spilled_for_a_second_block():
     spilled = int(re.search(r"limit=128, spillBytes=(\d+)", limit)[1])
     assert spilled > 0
     assert ("register-limit: applied" in limit) == (spilled <= 96), limit
-    staged = assemble_for(
-        unstaged_attention_kernel, "sm_90a", [*arrays, 128, 32, 32, 128], {**options, "num_stages": 2}
-    )
+    staged = assemble_for(unstaged_attention_kernel, "sm_90a", [*arrays, 128, 32, 32, 128], {**options, "num_stages": 2})
     assert "cp.async" in staged.asm["ptx"] and staged.metadata.n_spills == 0, staged.remarks
