@@ -80,6 +80,7 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const std::str
   }
   // Accumulators that do not fit make products wait for each other.
   bool isSerialized = serializesProducts(limited) && !serializesProducts(assembled);
+  // Values that are computed again, or kept in predicates, instead of being held.
   bool isLonger =
       limited.cubin.size() > assembled.cubin.size() + assembled.cubin.size() / 32 + 1024;
   bool isBetter = isPossible && !isSerialized && !isLonger && limited.spillStoreBytes <= spillBytes;
@@ -92,6 +93,7 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const std::str
   remark.reason = isBetter       ? "more blocks overlap on a multiprocessor"
                   : !isPossible  ? "an instruction needs more registers"
                   : isSerialized ? "the limit would serialize products"
+                  : isLonger     ? "the limit would make the code longer"
                                  : "the limit would spill too much";
   compiled.remarks.add(std::move(remark));
   if (!isBetter)
@@ -101,7 +103,8 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const std::str
 }
 
 /// The limits that leave room for more blocks than `registers` do, by threads, shared memory and
-/// registers alike, but for no more than `mostThreads` threads; the largest first, none below `least`.
+/// registers alike, but for no more than `mostThreads` threads; the largest first, none below
+/// `least`.
 static std::vector<int> limitsOfMoreBlocks(const CompiledModule &compiled, const TargetInfo &target,
                                            int registers, int64_t mostThreads, int least) {
   std::vector<int> limits;
