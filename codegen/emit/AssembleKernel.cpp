@@ -9,7 +9,9 @@
 
 #include "codegen/emit/NvJitLink.h"
 #include "ir/dialect/TileDialect.h"
+#include "passes/pipeline/KernelFacts.h"
 
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -106,7 +108,7 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const std::str
 /// registers alike, but for no more than `mostThreads` threads; the largest first, none below
 /// `least`.
 static std::vector<int> limitsOfMoreBlocks(const CompiledModule &compiled, const TargetInfo &target,
-                                           int registers, int64_t mostThreads, int least) {
+                                           int registers, int64_t mostThreads, int64_t least) {
   std::vector<int> limits;
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
   int64_t blocks = target.residentBlocks(threads, registers, compiled.sharedBytes);
@@ -162,17 +164,24 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
   // Accumulators of products fill the registers by design, and with 512 threads resident a block
   // more gains little: flash-linear-attention's parallel_based kernels, held to 96 instead of 128
   // registers for a fifth block of 4 warps, took 1.05 and 1.10 of the time (H100, November 2026).
-  int64_t mostThreads = needs.accumulator ? usualThreads / 2 : target.multiprocessor.threads;
-  int least = assembled.registers / (needs.accumulator ? leastPartWithProducts : leastPart);
+  // In loops the assembler spends registers on loads of later iterations.
+  int64_t mostThreads = needs.accumulator ? usualThreads / 2
+                        : needs.hasLoops  ? needs.wantedThreads
+                                          : target.multiprocessor.threads;
+  int64_t least = assembled.registers / (needs.accumulator ? leastPartWithProducts : leastPart);
+  // Beyond the wanted threads none below what is forecast: with the registers of all tiles that
+  // are alive at once a thread has all its loads in flight.
+  if (!needs.accumulator)
+    least = std::max(least,
+                     std::min(needs.forecast * 15 / 16, target.registersFor(needs.wantedThreads)));
   auto spillBytesWith = [&](int limit) {
     if (needs.accumulator)
       return blocks == 1 && !needs.hasWorkInFlight ? acceptedSpillBytesForOverlap : 0;
     return limit >= target.registersFor(needs.wantedThreads) ? acceptedSpillBytes : 0;
   };
-  return assembleWithLeast(
-      compiled, target, options,
-      limitsOfMoreBlocks(compiled, target, assembled.registers, mostThreads, least), spillBytesWith,
-      std::move(assembled));
+  std::vector<int> limits =
+      limitsOfMoreBlocks(compiled, target, assembled.registers, mostThreads, least);
+  return assembleWithLeast(compiled, target, options, limits, spillBytesWith, std::move(assembled));
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,8 +227,10 @@ RegisterNeeds registerNeeds(ModuleOp module) {
   auto wanted = module->getAttrOfType<IntegerAttr>(ir::wantedThreadsAttr);
   needs.wantedThreads = wanted ? wanted.getInt() : usualThreads;
   needs.accumulator = largestAccumulator(module);
+  needs.forecast = passes::forecastModuleRegisters(module);
   module.walk([&](Operation *op) {
     needs.hasWorkInFlight |= llvm::isa<ir::AsyncCopyOp, ir::TmaLoadOp, ir::WgmmaOp>(op);
+    needs.hasLoops |= llvm::isa<LoopLikeOpInterface>(op);
   });
   return needs;
 }

@@ -25,8 +25,11 @@ struct RegisterNeeds {
   std::optional<int64_t> accumulator;
   /// Threads that should be resident on a multiprocessor: what a pass asks for, or the usual.
   int64_t wantedThreads = 0;
+  /// Registers of a thread that tiles, addresses and scalars should take.
+  int64_t forecast = 0;
   /// Warps start copies or products that they wait for later.
   bool hasWorkInFlight = false;
+  bool hasLoops = false;
 };
 /// The module is at the end of the tile level.
 RegisterNeeds registerNeeds(mlir::ModuleOp module);

@@ -160,6 +160,14 @@ static json::Object describeRegisters(ModuleOp module, const TargetInfo &target)
   return {};
 }
 
+int64_t forecastModuleRegisters(ModuleOp module) {
+  int64_t most = 0;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal())
+      most = std::max(most, forecastRegisters(RegisterAnalysis(function).peak()));
+  return most;
+}
+
 std::string describeKernel(ModuleOp module, const TargetInfo &target) {
   json::Array tiles;
   llvm::StringSet<> seen; // ops of one place that are alike, as pipelining makes them

@@ -38,6 +38,8 @@ namespace tilewright::passes {
 
 /// The facts of a module as runPipeline leaves it, without the remarks.
 std::string describeKernel(mlir::ModuleOp module, const TargetInfo &target);
+/// Registers that a thread of such a module should take, of the function that takes the most.
+int64_t forecastModuleRegisters(mlir::ModuleOp module);
 /// Remarks as a JSON array.
 std::string describeRemarks(const RemarkCollector &remarks);
 
