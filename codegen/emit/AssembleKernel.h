@@ -25,7 +25,8 @@ struct RegisterNeeds {
   std::optional<int64_t> accumulator;
   /// Threads that should be resident on a multiprocessor: what a pass asks for, or the usual.
   int64_t wantedThreads = 0;
-  /// Registers of a thread that tiles, addresses and scalars should take.
+  /// Registers of a thread that tiles, addresses and scalars should take; 0 where there are loops
+  /// or products, which are held to limits by threads.
   int64_t forecast = 0;
   /// Warps start copies or products that they wait for later.
   bool hasWorkInFlight = false;
