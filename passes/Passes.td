@@ -47,8 +47,9 @@ def CompactLoads : TilewrightPass<"tw-compact-loads"> {
 }
 
 def HoistInvariants : TilewrightPass<"tw-hoist-invariants"> {
-  let summary = "moves pure loop-invariant ops out of loops that allow it";
-  let statistics = [Statistic<"numHoisted", "hoisted", "Number of ops moved">,
+  let summary = "moves pure loop-invariant ops out of loops that allow it, and loads out of those that only read";
+  let statistics = [Statistic<"numHoisted", "hoisted", "Number of pure ops moved">,
+                    Statistic<"numLoads", "loads", "Number of loads moved">,
                     Statistic<"numDropped", "dropped", "Number of loop-carried variables that never change">,
                     Statistic<"numRefused", "refused", "Number of loops left alone">];
 }

@@ -3,16 +3,19 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: moves pure ops out of loops, unless tl.range asked not to. A loop-carried
-// variable that starts as one value and becomes the same value in each iteration is no
-// variable: it is replaced by that value.
+// What: moves pure ops out of loops, unless tl.range asked not to, and loads out of loops
+// that write nothing. A loop-carried variable that starts as one value and becomes the same
+// value in each iteration is no variable: it is replaced by that value.
 //
 // Why here: before layouts, so that an invariant tile is converted once, outside; and
 // after CSE, which makes one value of a tile that is computed before and in the loop.
 //
-// Not handled: loads. They have a memory effect, so upstream's motion leaves
-// them in the loop; hoisting one needs proof that the loop runs, and that no
-// store overlaps it.
+// How: a loop that does not run may hold addresses that do not exist, so where the bounds
+// are not known, the mask of a load that leaves it says whether it runs. What is computed
+// from the load follows it.
+//
+// Not handled: loads beside stores to other memory. Rows that are normalised one after
+// another would hold their weights in registers meanwhile.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +23,7 @@
 
 #include "ir/dialect/TileDialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
@@ -30,6 +34,52 @@ namespace tilewright::passes {
 
 #define GEN_PASS_DEF_HOISTINVARIANTS
 #include "passes/Passes.h.inc"
+
+/// Whether memory is as it was for all that the loop does. What waits for other programs or
+/// may end this one counts as writing.
+static bool onlyReads(scf::ForOp loop) {
+  return !loop->walk([](Operation *op) {
+                if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op) ||
+                    llvm::isa<ir::AssumeOp>(op))
+                  return WalkResult::advance();
+                bool reads = hasSingleEffect<MemoryEffects::Read>(op);
+                return reads ? WalkResult::advance() : WalkResult::interrupt();
+              })
+              .wasInterrupted();
+}
+
+/// Makes a load happen only where the loop runs.
+static void guard(ir::LoadOp load, scf::ForOp loop) {
+  APInt lower, upper;
+  if (matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) &&
+      matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) && lower.slt(upper))
+    return;
+  OpBuilder builder(load);
+  Location loc = load.getLoc();
+  Value runs = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, loop.getLowerBound(),
+                                             loop.getUpperBound());
+  if (auto tile = llvm::dyn_cast<RankedTensorType>(load.getPointer().getType()))
+    runs = builder.create<ir::SplatOp>(loc, tile.clone(builder.getI1Type()), runs);
+  if (Value mask = load.getMask())
+    runs = builder.create<arith::AndIOp>(loc, mask, runs);
+  load.getMaskMutable().assign(runs);
+}
+
+/// Loads of the body that are the same in each iteration.
+static unsigned hoistLoads(scf::ForOp loop) {
+  llvm::SmallVector<ir::LoadOp> loads;
+  for (auto load : loop.getBody()->getOps<ir::LoadOp>())
+    if (llvm::all_of(load->getOperands(),
+                     [&](Value operand) { return loop.isDefinedOutsideOfLoop(operand); }))
+      loads.push_back(load);
+  if (loads.empty() || !onlyReads(loop))
+    return 0;
+  for (ir::LoadOp load : loads) {
+    loop.moveOutOfLoop(load);
+    guard(load, loop);
+  }
+  return loads.size();
+}
 
 namespace {
 
@@ -45,7 +95,12 @@ public:
         context.remark(loop, {"hoist-invariants", false, {}, {}, "the loop asks for no hoisting"});
         return;
       }
-      numHoisted += moveLoopInvariantCode(loop);
+      unsigned loads = 0;
+      do {
+        numHoisted += moveLoopInvariantCode(loop);
+        auto counted = llvm::dyn_cast<scf::ForOp>(*loop);
+        numLoads += loads = counted ? hoistLoads(counted) : 0;
+      } while (loads > 0);
     });
     dropConstantVariables();
   }
