@@ -293,6 +293,11 @@ AxisInfo transferAxisInfo(Operation *op, llvm::ArrayRef<AxisInfo> operands) {
       .Case<ir::JoinOp, ir::ConcatOp>([&](auto) { transferJoin(t); })
       .Case([&](ir::HintOp hint) { transferHint(t, hint); })
       .Case([&](ir::ConvertLayoutOp) { t.result = t.lhs(); })
+      // What one address holds is one value: the pages of a block of keys are often one page.
+      .Case([&](ir::LoadOp load) {
+        if (!load.mayChangeMeanwhile())
+          transferElementwise(t);
+      })
       .Case<ir::ProgramIdOp, ir::NumProgramsOp>([&](auto) { t.result.nonNegative = true; })
       .Default([&](Operation *) {
         if (ir::isElementwise(op))

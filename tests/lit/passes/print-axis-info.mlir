@@ -72,3 +72,36 @@ func.func @loop(%n: i32) {
   }
   return
 }
+
+// What one address holds is one value; not where another program may write it between two reads.
+func.func @loaded(%p: !tw.ptr<i32>, %x: !tw.ptr<f16> {tw.divisibility = 16 : i64}) {
+  // CHECK: remark: contiguity = [32]
+  %r = tw.range 0 to 32 : tensor<32xi32>
+  // CHECK: remark: {{.*}} constancy = [32], constant = 16
+  %c16 = arith.constant dense<16> : tensor<32xi32>
+  // CHECK: remark: {{.*}} constancy = [16]
+  %g = arith.divsi %r, %c16 : tensor<32xi32>
+  // CHECK: remark: {{.*}} constancy = [32]
+  %s = tw.splat %p : !tw.ptr<i32> -> tensor<32x!tw.ptr<i32>>
+  // CHECK: remark: {{.*}} constancy = [16]
+  %a = tw.addptr %s, %g : tensor<32x!tw.ptr<i32>>, tensor<32xi32>
+  // CHECK: remark: {{.*}} constancy = [16]
+  %v = tw.load %a : tensor<32x!tw.ptr<i32>> -> tensor<32xi32>
+  // CHECK: remark: {{.*}} constancy = [1]
+  %w = tw.load %a {isVolatile} : tensor<32x!tw.ptr<i32>> -> tensor<32xi32>
+  // A mask that is constant in smaller groups.
+  // CHECK: remark: {{.*}} constancy = [32], constant = 4
+  %c4 = arith.constant dense<4> : tensor<32xi32>
+  // CHECK: remark: {{.*}} constancy = [4]
+  %m = arith.cmpi slt, %r, %c4 : tensor<32xi32>
+  // CHECK: remark: {{.*}} constancy = [4]
+  %u = tw.load %a mask %m : tensor<32xi1> : tensor<32x!tw.ptr<i32>> -> tensor<32xi32>
+  // Elements of a page follow one another, though a load says which page it is.
+  // CHECK: remark: {{.*}} constancy = [16]
+  %o = arith.muli %v, %c16 : tensor<32xi32>
+  // CHECK: remark: contiguity = [16]
+  %i = arith.remsi %r, %c16 : tensor<32xi32>
+  // CHECK: remark: contiguity = [16], divisibility = [16]
+  %e = arith.addi %o, %i : tensor<32xi32>
+  return
+}
