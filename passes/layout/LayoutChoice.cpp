@@ -229,12 +229,24 @@ void LayoutChoice::forwardRegion(Operation *op) {
     llvm::SmallVector<Value> sources;
     if (!isTile(result) || !carriedFrom(result, sources))
       continue;
-    LayoutAttr layout;
-    for (Value source : sources)
-      if (!layout)
-        layout = preferred.lookup(source);
-    prefer(result, layout);
+    prefer(result, widestOf(sources));
   }
+}
+
+LayoutAttr LayoutChoice::widestOf(llvm::ArrayRef<Value> sources) const {
+  LayoutAttr widest;
+  int most = 0;
+  for (Value source : sources) {
+    LayoutAttr layout = preferred.lookup(source);
+    Operation *op = source.getDefiningOp();
+    const MemoryAccess *access = op ? candidates.accessOf(op) : nullptr;
+    int elements = layout && access ? vectorElements(*access, linearLayout(layout, source)) : 0;
+    if (layout && (!widest || elements > most)) {
+      widest = layout;
+      most = elements;
+    }
+  }
+  return widest;
 }
 
 bool LayoutChoice::carryFrom(Operation *source, Region *into) {

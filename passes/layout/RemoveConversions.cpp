@@ -300,8 +300,7 @@ private:
       Value source = convert.getSource();
       bool isChain = static_cast<bool>(source.getDefiningOp<ir::ConvertLayoutOp>());
       bool isIdentity = layoutOf(source) == layoutOf(convert.getResult());
-      if (!isChain && !isIdentity && !materializer.isCheap(source) &&
-          !TileMaterializer::isExpansion(source)) {
+      if (!isChain && !isIdentity && !materializer.isRemade(source)) {
         numMoved += sinkAfterNarrowing(convert);
         continue;
       }

@@ -19,6 +19,10 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
+/// Of the elements of a tile, those of a row or column that are worth a conversion, to compute
+/// addresses from them again; and what that costs per element. Guesses.
+static constexpr double maxLeafShare = 1.0 / 8, leafInstructions = 16;
+
 ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
 
 void setLayout(Value value, ir::LayoutAttr layout) {
@@ -50,11 +54,12 @@ bool TileMaterializer::isExpansion(Value value) {
          recomputeInstructions(op).value_or(maxRecomputeInstructions) < maxRecomputeInstructions;
 }
 
-double TileMaterializer::chainCost(Value value) {
+double TileMaterializer::chainCost(Value value, bool convertsLeaves) {
   constexpr double never = std::numeric_limits<double>::infinity();
   if (!isTile(value))
     return 0;
-  if (auto found = chainCosts.find(value); found != chainCosts.end())
+  auto &costs = convertsLeaves ? addressCosts : chainCosts;
+  if (auto found = costs.find(value); found != costs.end())
     return found->second;
   Operation *op = value.getDefiningOp();
   std::optional<double> own = op ? recomputeInstructions(op) : std::nullopt;
@@ -65,12 +70,26 @@ double TileMaterializer::chainCost(Value value) {
         // A broadcast's source has fewer elements, so its part is smaller.
         double share =
             double(tileType(operand).getNumElements()) / tileType(value).getNumElements();
-        cost += chainCost(operand) * std::min(1.0, share);
+        double part = chainCost(operand, convertsLeaves);
+        if (convertsLeaves && share <= maxLeafShare)
+          part = std::min(part, leafInstructions);
+        cost += part * std::min(1.0, share);
       }
-  return chainCosts[value] = cost;
+  return costs[value] = cost;
 }
 
-bool TileMaterializer::isCheap(Value value) { return chainCost(value) <= maxRecomputeInstructions; }
+bool TileMaterializer::isCheap(Value value) {
+  return chainCost(value, /*convertsLeaves=*/false) <= maxRecomputeInstructions;
+}
+
+bool TileMaterializer::isCheapAddress(Value value) {
+  return llvm::isa<IntegerType, ir::PointerType>(getElementTypeOrSelf(value)) &&
+         chainCost(value, /*convertsLeaves=*/true) <= maxRecomputeInstructions;
+}
+
+bool TileMaterializer::isRemade(Value value) {
+  return isCheap(value) || isExpansion(value) || isCheapAddress(value);
+}
 
 //===----------------------------------------------------------------------===//
 // Rewrite
@@ -87,7 +106,7 @@ Value TileMaterializer::get(Value value, ir::LayoutAttr layout) {
   if (auto convert = value.getDefiningOp<ir::ConvertLayoutOp>())
     return get(convert.getSource(), layout);
   Value result;
-  if (isCheap(value) || isExpansion(value))
+  if (isRemade(value))
     result = recompute(value, layout);
   if (!result)
     result = convert(value, layout);

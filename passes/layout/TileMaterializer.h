@@ -9,7 +9,8 @@
 //
 // How: ranges, constants and arithmetic on them are repeated up to a limit
 // (CostModel.h). A broadcast is repeated on its converted source, which is
-// smaller; a widening cast on its converted source, which is narrower. All else
+// smaller; a widening cast on its converted source, which is narrower; addresses on the
+// converted row or column that they are computed from. All else
 // gets a convert_layout right after its definition, so that a value from
 // outside a loop is converted outside.
 //
@@ -33,17 +34,23 @@ public:
   bool isCheap(mlir::Value value);
   /// Whether `value` is best made from a smaller or narrower one.
   static bool isExpansion(mlir::Value value);
+  /// Whether `get` makes `value` from what it is computed from, if that has the layouts.
+  bool isRemade(mlir::Value value);
 
   int numConversions() const { return conversions; }
   int numRecomputed() const { return recomputed; }
 
 private:
   llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> made;
-  /// Instructions per element of the whole chain; infinite where not allowed.
-  llvm::DenseMap<mlir::Value, double> chainCosts;
+  /// Instructions per element of the whole chain; infinite where not allowed. And the same where
+  /// what cannot be computed again is converted, if it is a row or a column.
+  llvm::DenseMap<mlir::Value, double> chainCosts, addressCosts;
   int conversions = 0, recomputed = 0;
 
-  double chainCost(mlir::Value value);
+  double chainCost(mlir::Value value, bool convertsLeaves);
+  /// Whether addresses are best computed again from a row or a column that is converted, such
+  /// as the pages that a table names.
+  bool isCheapAddress(mlir::Value value);
   mlir::Value recompute(mlir::Value value, ir::LayoutAttr layout);
   mlir::Value convert(mlir::Value value, ir::LayoutAttr layout);
 };
