@@ -41,10 +41,13 @@ int64_t LoopSchedule::ringBytes() const {
   return bytes;
 }
 
+bool LoopSchedule::isSharedAddressLoad(ir::LoadOp load) {
+  return !isTile(load.getResult()) || wordsPerThread(tileType(load.getResult())) <= 1;
+}
+
 llvm::SmallVector<ir::LoadOp> LoopSchedule::sharedAddressLoads() const {
   llvm::SmallVector<ir::LoadOp> shared;
-  llvm::copy_if(addressLoads, std::back_inserter(shared),
-                [](ir::LoadOp load) { return !isTile(load.getResult()); });
+  llvm::copy_if(addressLoads, std::back_inserter(shared), isSharedAddressLoad);
   return shared;
 }
 

@@ -134,8 +134,10 @@ struct LoopSchedule {
   bool hasCpAsync(int ring = -1) const;
   bool isInFlight(mlir::Operation *op) const;
   int slots() const { return rings.front().slots; }
-  /// Loads for addresses whose results all other users take as well: scalars, which cost little
-  /// to keep for as many iterations.
+  /// Whether all other users take what is loaded for addresses as well: scalars and small tiles,
+  /// which cost little to keep for as many iterations.
+  static bool isSharedAddressLoad(ir::LoadOp load);
+  /// The address loads of which that holds.
   llvm::SmallVector<ir::LoadOp> sharedAddressLoads() const;
   /// The stage of the first copies, and that of the ops that stay where they are.
   int firstFillStage() const { return addressLoads.empty() ? 0 : 1; }

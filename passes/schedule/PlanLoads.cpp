@@ -176,20 +176,40 @@ private:
   }
 
   /// What addresses of copies are loaded from: an iteration before the copies, so that these
-  /// wait for no memory. Of loads that need others first, the first ones.
+  /// wait for no memory. Of loads that need others first, the first ones. The little that
+  /// addresses of other loads come from is loaded with it, such as the pages of keys that no
+  /// copy can bring.
   void chooseForAddresses() {
-    Slice addresses(facts.loop);
+    Slice copies(facts.loop), all(facts.loop);
     for (const LoadFacts *load : chosen.rings)
-      addresses.addOperands(load->load);
-    int64_t words = 0;
+      copies.addOperands(load->load);
     for (const LoadFacts &load : facts.loads)
-      if (addresses.ops.contains(load.load) && load.numAddressLoads == 0 &&
-          load.addressObstacle.empty()) {
+      if (facts.hasProduct && !chosen.rings.empty())
+        all.addOperands(load.load);
+    int64_t words = 0;
+    for (const LoadFacts &load : facts.loads) {
+      if (load.numAddressLoads > 0 || !load.addressObstacle.empty())
+        continue;
+      auto op = llvm::dyn_cast<ir::LoadOp>(load.load);
+      bool isLittle = op && LoopSchedule::isSharedAddressLoad(op) && !op.mayChangeMeanwhile();
+      if (copies.ops.contains(load.load) || (isLittle && all.ops.contains(load.load))) {
         chosen.addresses.push_back(&load);
         words += load.own.words;
       }
+    }
     if (words > (hasFewRegisters() ? fewWords : maxRegisterLoadWords))
       chosen.addresses.clear();
+    for (const LoadFacts *load : chosen.addresses)
+      noteEarly(*load, chosen.distance + 1, "loaded ahead, for addresses");
+  }
+
+  void noteEarly(const LoadFacts &load, int iterations, llvm::StringRef reason) {
+    plan.notes.push_back({load.load,
+                          {"early-load",
+                           true,
+                           {},
+                           {{"iterations", iterations}, {"words", load.own.words}},
+                           reason.str()}});
   }
 
   bool fits() const {
@@ -292,12 +312,7 @@ private:
       farthest = 1;
     chosen.registerDistance = static_cast<int>(std::max<int64_t>(farthest, 1));
     for (const LoadFacts *load : own.registers)
-      plan.notes.push_back({load->load,
-                            {"early-load",
-                             true,
-                             {},
-                             {{"iterations", chosen.registerDistance}, {"words", load->own.words}},
-                             "loaded ahead, into registers"}});
+      noteEarly(*load, chosen.registerDistance, "loaded ahead, into registers");
   }
 };
 

@@ -135,6 +135,63 @@ def test_pages_of_a_table(device, warps, stages, trips):
 
 
 @tilewright.jit
+def paged_kernel(
+    q_ptr, k_ptr, v_ptr, table_ptr, out_ptr, length, row_stride, N: tl.constexpr, D: tl.constexpr, WHOLE: tl.constexpr
+):
+    """Pages of keys in pieces of 8 columns, of values by columns; the last page may not be full."""
+    index, width, rows = tl.arange(0, N), tl.arange(0, D), tl.arange(0, 64)
+    q = tl.load(q_ptr + rows[:, None] * D + width[None, :])
+    total = tl.zeros((64, D), tl.float32)
+    for start in range(0, length, N):
+        tokens = start + index
+        page = tl.load(table_ptr + tokens // N).to(tl.int64)
+        piece = (width[:, None] // 8) * N * 8 + width[:, None] % 8
+        keys = k_ptr + page[None, :] * N * D + (tokens % N)[None, :] * row_stride + piece
+        values = v_ptr + page[:, None] * N * D + width[None, :] * N + (tokens % N)[:, None]
+        if not WHOLE and start + N > length:
+            k = tl.load(keys, mask=(tokens < length)[None, :], other=0.0)
+            v = tl.load(values, mask=(tokens < length)[:, None], other=0.0)
+        else:
+            k = tl.load(keys)
+            v = tl.load(values)
+        scores = tl.dot(q, k)
+        total = tl.dot(tl.where(scores > 4.0, scores - 4.0, 0.0).to(tl.float16), v, total)
+    tl.store(out_ptr + rows[:, None] * D + width[None, :], total)
+
+
+@pytest.mark.parametrize("length,whole", [(0, True), (32, True), (160, True), (1, False), (32, False), (100, False)])
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_pages_in_pieces(device, warps, stages, length, whole):
+    keys, values, q = (exact_values("float16", (BLOCKS * BLOCK, 64), seed=seed) % 2 for seed in range(3))
+    k = keys.reshape(BLOCKS, BLOCK, 8, 8).transpose(0, 2, 1, 3).copy()
+    v = values.reshape(BLOCKS, BLOCK, 64).transpose(0, 2, 1).copy()
+    places = table_of(-(-length // BLOCK), seed=4)
+    out = device.empty((64, 64), np.float32)
+    arrays = [device.array(x) for x in (q[:64].copy(), k, v, places)]
+    device.run(paged_kernel, (1,), *arrays, out, length, 8, N=BLOCK, D=64, WHOLE=whole, num_warps=warps, num_stages=stages)
+    tokens = np.arange(length)
+    taken = places[tokens // BLOCK] * BLOCK + tokens % BLOCK
+    scores = q[:64].astype(np.float32) @ keys[taken].astype(np.float32).T
+    expected = np.maximum(scores - 4, 0) @ values[taken].astype(np.float32)
+    assert_same(device.numpy(out), expected, signed_zeros=False)
+
+
+def test_a_page_is_known_before_keys_that_no_copy_brings():
+    # Nothing says how addresses of keys are aligned: they come in elements of two bytes.
+    pointers = {f"{name}_ptr": "*fp16" for name in "qkv"} | {"table_ptr": "*i32", "out_ptr": "*fp32"}
+    source = tilewright.ASTSource(
+        paged_kernel,
+        pointers | {"length": "i32", "row_stride": "i32"},
+        {"N": BLOCK, "D": 64, "WHOLE": True},
+        dict.fromkeys(pointers, 16),
+    )
+    kernel = tilewright.compile(source, "sm_90a", {"num_warps": 4, "num_stages": 3})
+    early = [str(remark) for remark in kernel.remarks if "early-load" in str(remark)]
+    assert len(early) == 1 and "words=1" in early[0], early
+
+
+@tilewright.jit
 def shift_kernel(a_ptr, table_ptr, out_ptr, trips, N: tl.constexpr):
     """What the table says may change while the loop runs: `out_ptr` may be the table."""
     index = tl.arange(0, N)
