@@ -88,7 +88,7 @@ static constexpr int maxLog2SharedRows = 2;
 
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
                            int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks,
-                           const std::vector<int> &log2Repeats) {
+                           const std::vector<int> &log2Repeats, bool hasShortRuns) {
   BitDealer dealer(log2Shape);
   if (order.empty()) {
     dealer.copy(InDim::Lane, log2WarpSize);
@@ -115,6 +115,7 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
   }
 
   // Lanes fill the fastest dimensions: neighbouring lanes, neighbouring bytes.
+  bool areLanesInRow = dealer.left(order[0]) >= log2WarpSize;
   for (int dim : order) {
     int lanes = std::min(log2WarpSize, dealer.left(dim));
     dealer.deal(InDim::Lane, dim, lanes);
@@ -131,7 +132,11 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
   for (size_t i = 0; i < order.size(); ++i) {
     int dim = order[(i + !sharesRows) % order.size()];
     int warps = std::min(log2Warps, dealer.left(dim));
-    dealer.deal(InDim::Warp, dim, warps);
+    // The next row has the rest of the sectors: it goes to the same warp.
+    if (hasShortRuns && areLanesInRow && dim != order[0])
+      dealer.dealTop(InDim::Warp, dim, warps);
+    else
+      dealer.deal(InDim::Warp, dim, warps);
     log2Warps -= warps;
   }
   dealer.copy(InDim::Warp, log2Warps);

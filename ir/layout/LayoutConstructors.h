@@ -41,9 +41,10 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 /// for every thread. Otherwise they hold copies.
 /// `log2Repeats` (one per dimension, or none): elements in groups of so many have one
 /// address; a thread takes whole groups where it has room, and accesses each once.
+/// `hasShortRuns`: what lies side by side along order[0] is less than a sector of memory.
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
                            int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks = 0,
-                           const std::vector<int> &log2Repeats = {});
+                           const std::vector<int> &log2Repeats = {}, bool hasShortRuns = false);
 /// Row-major order of a tile of `rank` dimensions: {rank - 1, ..., 0}.
 std::vector<int> rowMajorOrder(int rank);
 

@@ -23,6 +23,8 @@ constexpr int64_t mbarrierBytes = 8;
 constexpr int64_t warpgroupWarps = 4;
 /// Predicates of a thread that an instruction can name, besides the one that is always true.
 constexpr int64_t predicateRegisters = 7;
+/// What a fetch from global memory brings at least.
+constexpr int64_t sectorBytes = 32;
 /// The smallest and the largest copy of cp.async.
 constexpr int minCopyBytes = 4, maxCopyBytes = 16;
 /// The widest access of one thread to shared memory.

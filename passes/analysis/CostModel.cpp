@@ -8,6 +8,7 @@
 #include "passes/analysis/CostModel.h"
 
 #include "ir/layout/ScanPlan.h"
+#include "ir/support/Hardware.h"
 #include "passes/analysis/LayoutRules.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -56,7 +57,7 @@ WarpTraffic warpTraffic(const MemoryAccess &access, const LinearLayout &layout) 
     uint64_t address = modelAddress(access, layout, layout.apply(InDim::Lane, lane));
     for (int byte = 0; byte < vector * access.elementBytes;
          byte += std::min(32, access.elementBytes)) {
-      sectors.insert((address + byte) / 32);
+      sectors.insert((address + byte) / hardware::sectorBytes);
       lines.insert((address + byte) / 128);
     }
   }
@@ -76,7 +77,8 @@ static double sectorsOfLoad(const MemoryAccess &access, const LinearLayout &layo
     for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane) {
       uint64_t address = modelAddress(
           access, layout, layout.apply(InDim::Lane, lane) ^ layout.apply(InDim::Warp, warp));
-      for (uint64_t sector = address / 32; sector <= (address + lastByte) / 32; ++sector)
+      for (uint64_t sector = address / hardware::sectorBytes;
+           sector <= (address + lastByte) / hardware::sectorBytes; ++sector)
         sectors.insert(sector);
     }
   return sectors.size();

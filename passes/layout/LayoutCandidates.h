@@ -45,7 +45,8 @@ public:
 private:
   void collectAccesses(mlir::func::FuncOp function);
   ir::LayoutAttr makeLayout(mlir::RankedTensorType type, const std::vector<int> &order, int vector,
-                            const std::vector<int> &log2Repeats = {}) const;
+                            const std::vector<int> &log2Repeats = {},
+                            bool hasShortRuns = false) const;
 
   const TargetInfo &target;
   mlir::MLIRContext *context;

@@ -101,6 +101,18 @@ TEST(LayoutConstructors, CoalescedWithRepeats) {
   EXPECT_EQ(small.columns(InDim::Register), (Columns{1, 2, 64}));
 }
 
+// A row's piece is less than a sector, and the next row has the rest of it: a warp takes rows
+// that follow one another. Where lanes go on to other rows it has the whole sector anyway.
+TEST(LayoutConstructors, CoalescedWithShortRuns) {
+  LinearLayout layout = makeCoalesced({7, 5}, {0, 1}, 1, 5, 2, /*log2Blocks=*/0, {},
+                                      /*hasShortRuns=*/true);
+  EXPECT_EQ(layout.columns(InDim::Lane), (Columns{32, 64, 128, 256, 512}));
+  EXPECT_EQ(layout.columns(InDim::Warp), (Columns{8, 16}));
+  EXPECT_EQ(layout.columns(InDim::Register), (Columns{1024, 2048, 1, 2, 4}));
+  layout = makeCoalesced({3, 9}, {0, 1}, 1, 5, 2, /*log2Blocks=*/0, {}, /*hasShortRuns=*/true);
+  EXPECT_EQ(layout, makeCoalesced({3, 9}, {0, 1}, 1, 5, 2));
+}
+
 TEST(LayoutConstructors, CoalescedAlwaysCoversTheTile) {
   RandomLayouts random(22);
   for (int trial = 0; trial < 200; ++trial) {
@@ -108,7 +120,8 @@ TEST(LayoutConstructors, CoalescedAlwaysCoversTheTile) {
     std::vector<int> shape = random.shape(rank, random.upTo(12)), order = rowMajorOrder(rank);
     if (random.chance(50))
       std::reverse(order.begin(), order.end());
-    LinearLayout layout = makeCoalesced(shape, order, 1 << random.upTo(4), 5, random.upTo(3));
+    LinearLayout layout = makeCoalesced(shape, order, 1 << random.upTo(4), 5, random.upTo(3),
+                                        /*log2Blocks=*/0, {}, random.chance(50));
     EXPECT_TRUE(layout.isSurjective());
     EXPECT_TRUE(layout.isPermutationLike());
     EXPECT_EQ(layout.numInBits(InDim::Lane), 5);
