@@ -219,6 +219,13 @@ void LayoutChoice::forwardReduce(ir::ReduceOp reduce) {
       prefer(value, candidates.attr(*result));
 }
 
+/// How many elements of `value` a thread loads at once in `layout`; 0 where no load makes it.
+static int elementsAtOnce(const LayoutCandidates &candidates, Value value, LayoutAttr layout) {
+  Operation *op = value.getDefiningOp();
+  const MemoryAccess *access = op ? candidates.accessOf(op) : nullptr;
+  return access ? vectorElements(*access, linearLayout(layout, value)) : 0;
+}
+
 void LayoutChoice::forwardRegion(Operation *op) {
   if (llvm::isa<LoopLikeOpInterface>(op))
     return forwardLoop(op);
@@ -229,24 +236,20 @@ void LayoutChoice::forwardRegion(Operation *op) {
     llvm::SmallVector<Value> sources;
     if (!isTile(result) || !carriedFrom(result, sources))
       continue;
-    prefer(result, widestOf(sources));
-  }
-}
-
-LayoutAttr LayoutChoice::widestOf(llvm::ArrayRef<Value> sources) const {
-  LayoutAttr widest;
-  int most = 0;
-  for (Value source : sources) {
-    LayoutAttr layout = preferred.lookup(source);
-    Operation *op = source.getDefiningOp();
-    const MemoryAccess *access = op ? candidates.accessOf(op) : nullptr;
-    int elements = layout && access ? vectorElements(*access, linearLayout(layout, source)) : 0;
-    if (layout && (!widest || elements > most)) {
-      widest = layout;
-      most = elements;
+    // The layout of the load with the longest vectors: where only one branch has a mask, the
+    // other is the one that runs.
+    LayoutAttr widest;
+    int most = 0;
+    for (Value source : sources) {
+      LayoutAttr layout = preferred.lookup(source);
+      int elements = layout ? elementsAtOnce(candidates, source, layout) : 0;
+      if (layout && (!widest || elements > most)) {
+        widest = layout;
+        most = elements;
+      }
     }
+    prefer(result, widest);
   }
-  return widest;
 }
 
 bool LayoutChoice::carryFrom(Operation *source, Region *into) {

@@ -69,9 +69,6 @@ private:
   /// results often meet: a sort carries indices beside its keys.
   void forwardReduce(ir::ReduceOp reduce);
   void forwardRegion(mlir::Operation *op);
-  /// Of the layouts that the branches of an if yield a result in, that of the load with the
-  /// longest vectors: where only one branch has a mask, the other is the one that runs.
-  ir::LayoutAttr widestOf(llvm::ArrayRef<mlir::Value> sources) const;
   /// Gives the preferences of the operands of a loop, or of the end of one of its regions, to
   /// what they are carried into; what comes round the loop counts more than what comes in
   /// once. True if any argument of `into` changed.

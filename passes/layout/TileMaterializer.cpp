@@ -19,8 +19,8 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
-/// Of the elements of a tile, those of a row or column that are worth a conversion, to compute
-/// addresses from them again; and what that costs per element. Guesses.
+/// The share of a tile's elements that a row or column has at most which is converted to compute
+/// addresses from it again; and what that costs per element. Guesses.
 static constexpr double maxLeafShare = 1.0 / 8, leafInstructions = 16;
 
 ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
