@@ -149,6 +149,41 @@ static AssembleResult assembleWithLeast(CompiledModule &compiled, const TargetIn
   return assembled;
 }
 
+namespace {
+
+/// How far limits of registers go.
+struct LimitRules {
+  /// Threads beyond which a further block is not worth a limit.
+  int64_t mostThreads;
+  /// Registers below which no limit goes.
+  int64_t leastRegisters;
+  /// Bytes that may spill with as many threads as the kernel wants, and with more.
+  int spillBytes, spillBytesBeyond;
+};
+
+} // namespace
+
+/// What is worth a limit, by the kind of kernel; `registers` and `blocks` are those without one.
+static LimitRules rulesFor(const RegisterNeeds &needs, const TargetInfo &target, int64_t registers,
+                           int64_t blocks) {
+  // Accumulators of products fill the registers by design, and with 512 threads resident a block
+  // more gains little: flash-linear-attention's parallel_based kernels, held to 96 instead of 128
+  // registers for a fifth block of 4 warps, took 1.05 and 1.10 of the time (H100, November 2026).
+  if (needs.accumulator) {
+    int spills = blocks == 1 && !needs.hasWorkInFlight ? acceptedSpillBytesForOverlap : 0;
+    return {usualThreads / 2, registers / leastPartWithProducts, spills, spills};
+  }
+  int64_t least = registers / leastPart;
+  // That the assembler spends registers of loops on loads of later iterations, which blocks beyond
+  // the wanted threads do not make up for, is a guess.
+  if (needs.hasLoops)
+    return {needs.wantedThreads, least, acceptedSpillBytes, 0};
+  // Beyond the wanted threads none below what is forecast: with the registers of all tiles that
+  // are alive at once a thread has all its loads in flight.
+  int64_t forecast = std::min(needs.forecast * 15 / 16, target.registersFor(needs.wantedThreads));
+  return {target.multiprocessor.threads, std::max(least, forecast), acceptedSpillBytes, 0};
+}
+
 /// Assembles so that more blocks are resident where fewer registers do. nvJitLink makes code that
 /// could be linked with other code and then takes registers as if they cost nothing. Of 972
 /// kernels of public repositories 327 leave room for fewer blocks than with what ptxas 13.0 makes
@@ -161,27 +196,13 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
     return assembled;
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
   int64_t blocks = target.residentBlocks(threads, assembled.registers, compiled.sharedBytes);
-  // Accumulators of products fill the registers by design, and with 512 threads resident a block
-  // more gains little: flash-linear-attention's parallel_based kernels, held to 96 instead of 128
-  // registers for a fifth block of 4 warps, took 1.05 and 1.10 of the time (H100, November 2026).
-  // That the assembler spends registers of loops on loads of later iterations, which blocks beyond
-  // the wanted threads do not make up for, is a guess.
-  int64_t mostThreads = needs.accumulator ? usualThreads / 2
-                        : needs.hasLoops  ? needs.wantedThreads
-                                          : target.multiprocessor.threads;
-  int64_t least = assembled.registers / (needs.accumulator ? leastPartWithProducts : leastPart);
-  // Beyond the wanted threads none below what is forecast: with the registers of all tiles that
-  // are alive at once a thread has all its loads in flight.
-  if (!needs.accumulator)
-    least = std::max(least,
-                     std::min(needs.forecast * 15 / 16, target.registersFor(needs.wantedThreads)));
+  LimitRules rules = rulesFor(needs, target, assembled.registers, blocks);
+  std::vector<int> limits = limitsOfMoreBlocks(compiled, target, assembled.registers,
+                                               rules.mostThreads, rules.leastRegisters);
   auto spillBytesWith = [&](int limit) {
-    if (needs.accumulator)
-      return blocks == 1 && !needs.hasWorkInFlight ? acceptedSpillBytesForOverlap : 0;
-    return limit >= target.registersFor(needs.wantedThreads) ? acceptedSpillBytes : 0;
+    bool isWanted = limit >= target.registersFor(needs.wantedThreads);
+    return isWanted ? rules.spillBytes : rules.spillBytesBeyond;
   };
-  std::vector<int> limits =
-      limitsOfMoreBlocks(compiled, target, assembled.registers, mostThreads, least);
   return assembleWithLeast(compiled, target, options, limits, spillBytesWith, std::move(assembled));
 }
 
