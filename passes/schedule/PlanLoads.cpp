@@ -186,19 +186,24 @@ private:
     for (const LoadFacts &load : facts.loads)
       if (facts.hasProduct && !chosen.rings.empty())
         all.addOperands(load.load);
-    int64_t words = 0;
+    int64_t most = hasFewRegisters() ? fewWords : maxRegisterLoadWords, words = 0;
+    auto isNeeded = [&](const LoadFacts &load, const Slice &by) {
+      return load.numAddressLoads == 0 && load.addressObstacle.empty() &&
+             by.ops.contains(load.load);
+    };
+    for (const LoadFacts &load : facts.loads)
+      words += isNeeded(load, copies) ? load.own.words : 0;
+    bool takesCopies = words <= most;
     for (const LoadFacts &load : facts.loads) {
-      if (load.numAddressLoads > 0 || !load.addressObstacle.empty())
-        continue;
       auto op = llvm::dyn_cast<ir::LoadOp>(load.load);
       bool isLittle = op && LoopSchedule::isSharedAddressLoad(op) && !op.mayChangeMeanwhile();
-      if (copies.ops.contains(load.load) || (isLittle && all.ops.contains(load.load))) {
+      if (takesCopies && isNeeded(load, copies)) {
         chosen.addresses.push_back(&load);
-        words += load.own.words;
+      } else if (takesCopies && isLittle && isNeeded(load, all) && words < most) {
+        chosen.addresses.push_back(&load);
+        ++words;
       }
     }
-    if (words > (hasFewRegisters() ? fewWords : maxRegisterLoadWords))
-      chosen.addresses.clear();
     for (const LoadFacts *load : chosen.addresses)
       noteEarly(*load, chosen.distance + 1, "loaded ahead, for addresses");
   }

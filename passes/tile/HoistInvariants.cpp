@@ -95,12 +95,12 @@ public:
         context.remark(loop, {"hoist-invariants", false, {}, {}, "the loop asks for no hoisting"});
         return;
       }
-      unsigned loads = 0;
-      do {
+      numHoisted += moveLoopInvariantCode(loop);
+      auto counted = llvm::dyn_cast<scf::ForOp>(*loop);
+      while (unsigned loads = counted ? hoistLoads(counted) : 0) {
+        numLoads += loads;
         numHoisted += moveLoopInvariantCode(loop);
-        auto counted = llvm::dyn_cast<scf::ForOp>(*loop);
-        numLoads += loads = counted ? hoistLoads(counted) : 0;
-      } while (loads > 0);
+      }
     });
     dropConstantVariables();
   }
