@@ -383,3 +383,33 @@ module attributes {tw.num_warps = 4 : i32} {
     return
   }
 }
+
+// -----
+
+// Pieces of 8 columns, one row's after the other's, are less than a sector of memory: a warp takes
+// rows that follow one another (8, 16 of the flat position), not every fourth (1, 2).
+// CHECK-LABEL: @pieces
+// CHECK: tw.load {{.*}} -> tensor<128x32xf16, #tw.layout<register = [1024, 2048, 1, 2, 4], lane = [32, 64, 128, 256, 512], warp = [8, 16], block = []>>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @pieces(%x: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %piece: i32 {tw.divisibility = 16 : i64}, %row: i32) -> tensor<128x32xf16> {
+    %c = tw.range 0 to 128 : tensor<128xi32>
+    %c8 = arith.constant dense<8> : tensor<128xi32>
+    %p = arith.divsi %c, %c8 : tensor<128xi32>
+    %in = arith.remsi %c, %c8 : tensor<128xi32>
+    %ps = tw.splat %piece : i32 -> tensor<128xi32>
+    %0 = arith.muli %p, %ps : tensor<128xi32>
+    %1 = arith.addi %0, %in : tensor<128xi32>
+    %2 = tw.expand_dims %1, 1 : tensor<128xi32> -> tensor<128x1xi32>
+    %3 = tw.broadcast %2 : tensor<128x1xi32> -> tensor<128x32xi32>
+    %r = tw.range 0 to 32 : tensor<32xi32>
+    %rs = tw.splat %row : i32 -> tensor<32xi32>
+    %4 = arith.muli %r, %rs : tensor<32xi32>
+    %5 = tw.expand_dims %4, 0 : tensor<32xi32> -> tensor<1x32xi32>
+    %6 = tw.broadcast %5 : tensor<1x32xi32> -> tensor<128x32xi32>
+    %7 = arith.addi %3, %6 : tensor<128x32xi32>
+    %xs = tw.splat %x : !tw.ptr<f16> -> tensor<128x32x!tw.ptr<f16>>
+    %a = tw.addptr %xs, %7 : tensor<128x32x!tw.ptr<f16>>, tensor<128x32xi32>
+    %v = tw.load %a : tensor<128x32x!tw.ptr<f16>> -> tensor<128x32xf16>
+    return %v : tensor<128x32xf16>
+  }
+}
