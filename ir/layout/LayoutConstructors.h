@@ -41,7 +41,9 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 /// for every thread. Otherwise they hold copies.
 /// `log2Repeats` (one per dimension, or none): elements in groups of so many have one
 /// address; a thread takes whole groups where it has room, and accesses each once.
-/// `hasShortRuns`: what lies side by side along order[0] is less than a sector of memory.
+/// `hasShortRuns`: what lies side by side along order[0] is less than a sector of memory. The next
+/// row is taken to have the rest, so a warp whose lanes are in one row has rows that follow one
+/// another, not every n-th.
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
                            int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks = 0,
                            const std::vector<int> &log2Repeats = {}, bool hasShortRuns = false);

@@ -56,7 +56,7 @@ WarpTraffic warpTraffic(const MemoryAccess &access, const LinearLayout &layout) 
   for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane) {
     uint64_t address = modelAddress(access, layout, layout.apply(InDim::Lane, lane));
     for (int byte = 0; byte < vector * access.elementBytes;
-         byte += std::min(32, access.elementBytes)) {
+         byte += std::min<int>(hardware::sectorBytes, access.elementBytes)) {
       sectors.insert((address + byte) / hardware::sectorBytes);
       lines.insert((address + byte) / 128);
     }

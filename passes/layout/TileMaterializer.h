@@ -9,8 +9,8 @@
 //
 // How: ranges, constants and arithmetic on them are repeated up to a limit
 // (CostModel.h). A broadcast is repeated on its converted source, which is
-// smaller; a widening cast on its converted source, which is narrower; addresses on the
-// converted row or column that they are computed from. All else
+// smaller; a widening cast on its converted source, which is narrower; addresses
+// and masks on the converted row or column that they are computed from. All else
 // gets a convert_layout right after its definition, so that a value from
 // outside a loop is converted outside.
 //
@@ -34,7 +34,8 @@ public:
   bool isCheap(mlir::Value value);
   /// Whether `value` is best made from a smaller or narrower one.
   static bool isExpansion(mlir::Value value);
-  /// Whether `get` makes `value` from what it is computed from, if that has the layouts.
+  /// Whether `get` repeats the op that makes `value`, where that op can have the layout, and
+  /// does not convert its result.
   bool isRemade(mlir::Value value);
 
   int numConversions() const { return conversions; }
@@ -48,8 +49,8 @@ private:
   int conversions = 0, recomputed = 0;
 
   double chainCost(mlir::Value value, bool convertsLeaves);
-  /// Whether addresses are best computed again from a row or a column that is converted, such
-  /// as the pages that a table names.
+  /// Whether addresses, or a mask, are best computed again from a row or a column that is
+  /// converted, such as the pages that a table names.
   bool isCheapAddress(mlir::Value value);
   mlir::Value recompute(mlir::Value value, ir::LayoutAttr layout);
   mlir::Value convert(mlir::Value value, ir::LayoutAttr layout);

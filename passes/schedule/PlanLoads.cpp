@@ -180,29 +180,30 @@ private:
   /// addresses of other loads come from is loaded with it, such as the pages of keys that no
   /// copy can bring.
   void chooseForAddresses() {
-    Slice copies(facts.loop), all(facts.loop);
+    if (chosen.rings.empty())
+      return;
+    Slice copies(facts.loop), others(facts.loop);
     for (const LoadFacts *load : chosen.rings)
       copies.addOperands(load->load);
-    for (const LoadFacts &load : facts.loads)
-      if (facts.hasProduct && !chosen.rings.empty())
-        all.addOperands(load.load);
-    int64_t most = hasFewRegisters() ? fewWords : maxRegisterLoadWords, words = 0;
-    auto isNeeded = [&](const LoadFacts &load, const Slice &by) {
+    if (facts.hasProduct)
+      for (const LoadFacts &load : facts.loads)
+        others.addOperands(load.load);
+    auto isNeeded = [](const LoadFacts &load, const Slice &by) {
       return load.numAddressLoads == 0 && load.addressObstacle.empty() &&
              by.ops.contains(load.load);
     };
+    int64_t wordsLeft = hasFewRegisters() ? fewWords : maxRegisterLoadWords;
     for (const LoadFacts &load : facts.loads)
-      words += isNeeded(load, copies) ? load.own.words : 0;
-    bool takesCopies = words <= most;
+      wordsLeft -= isNeeded(load, copies) ? load.own.words : 0;
+    if (wordsLeft < 0)
+      return;
     for (const LoadFacts &load : facts.loads) {
       auto op = llvm::dyn_cast<ir::LoadOp>(load.load);
       bool isLittle = op && LoopSchedule::isSharedAddressLoad(op) && !op.mayChangeMeanwhile();
-      if (takesCopies && isNeeded(load, copies)) {
+      if (isNeeded(load, copies))
         chosen.addresses.push_back(&load);
-      } else if (takesCopies && isLittle && isNeeded(load, all) && words < most) {
+      else if (isLittle && isNeeded(load, others) && wordsLeft-- > 0)
         chosen.addresses.push_back(&load);
-        ++words;
-      }
     }
     for (const LoadFacts *load : chosen.addresses)
       noteEarly(*load, chosen.distance + 1, "loaded ahead, for addresses");

@@ -79,6 +79,6 @@ def test_what_the_loop_stores_is_loaded_again(device, same):
 def test_an_invariant_operand_has_one_buffer():
     # Twice, it would leave too little for the keys.
     pointers = {"q_ptr": "*fp16", "k_ptr": "*fp16", "out_ptr": "*fp32", "rows": "i32", "trips": "i32"}
-    source = tilewright.compiler.ASTSource(scores_kernel, pointers, {"M": 128, "N": 64, "D": 512})
+    source = tilewright.ASTSource(scores_kernel, pointers, {"M": 128, "N": 64, "D": 512})
     kernel = tilewright.compile(source, "sm_90a", {"num_warps": 8, "num_stages": 2})
     assert kernel.metadata.shared <= 128 * 512 * 2 + 2 * 64 * 512 * 2 + 4096

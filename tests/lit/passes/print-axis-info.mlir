@@ -74,7 +74,7 @@ func.func @loop(%n: i32) {
 }
 
 // What one address holds is one value; not where another program may write it between two reads.
-func.func @loaded(%p: !tw.ptr<i32>, %x: !tw.ptr<f16> {tw.divisibility = 16 : i64}) {
+func.func @loaded(%p: !tw.ptr<i32>) {
   // CHECK: remark: contiguity = [32]
   %r = tw.range 0 to 32 : tensor<32xi32>
   // CHECK: remark: {{.*}} constancy = [32], constant = 16
