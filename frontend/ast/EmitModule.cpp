@@ -107,6 +107,18 @@ static void restoreCause(Walker &walker) {
     PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(cause.ptr())), cause.ptr());
 }
 
+/// What the body gets for a constant. A 1 that a launch compiles in is a scalar of the type
+/// that the parameter declares, as every other integer there.
+static py::object bindConstant(Walker &walker, py::handle parameter, py::handle value) {
+  py::object plain = unwrapConstexpr(value);
+  semantic::DType type;
+  if (PyLong_CheckExact(plain.ptr()) && plain.equal(py::int_(1)) &&
+      semantic::DType::parse(py::cast<std::string>(parameter.attr("annotation_type")), type) &&
+      type.isInteger() && !type.isBool())
+    return wrapValue(walker.semantic().scalarConstant(semantic::Literal::integer(1), type));
+  return plain;
+}
+
 mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::handle jitFunction,
                                              const py::dict &signature, const py::dict &constexprs,
                                              const py::dict &divisibility, const py::dict &options,
@@ -152,9 +164,9 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     for (const auto &[name, entry] : runtime)
       bound[name.c_str()] = arguments.bind(entry, name, *entryBlock);
     // Constant elements of tuples are bound with their tuple.
-    for (auto [name, value] : constexprs)
-      if (py::cast<std::string>(py::str(name)).find('[') == std::string::npos)
-        bound[name] = unwrapConstexpr(value);
+    for (py::handle parameter : function.attr("params"))
+      if (py::object name = parameter.attr("name"); constexprs.contains(name))
+        bound[name] = bindConstant(walker, parameter, constexprs[name]);
     bound = bindArguments(function, py::tuple(), bound);
 
     walker.runKernel(function, bound);

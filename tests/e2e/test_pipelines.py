@@ -72,6 +72,23 @@ def test_rows_of_whole_vectors(target, k):
 
 
 @tilewright.jit
+def declared_strides_kernel(x_ptr, out_ptr, row: tl.int64, column: tl.int64, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.load(x_ptr + i // 8 * row + i % 8 * column))
+
+
+@pytest.mark.parametrize("row, column", [(8, 1), (24, 1), (24, 2)])
+def test_strides_of_a_declared_type(row, column):
+    """What is known of integers whose type is declared: multiples of 8, and 1."""
+    x, out = np.arange(128 * 24, dtype=np.int16), np.zeros(1024, np.int16)
+    kernels_seen = []
+    Emulator("sm_90a", inspect=kernels_seen.append).run(declared_strides_kernel, (1,), x, out, row, column, N=1024)
+    i = np.arange(1024)
+    assert_same(out, x[i // 8 * row + i % 8 * column])
+    assert ("ld.global.v4." in kernels_seen[0].asm["ptx"]) == (column == 1)
+
+
+@tilewright.jit
 def full_precision_kernel(a_ptr, b_ptr, out_ptr, depth, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     total = tl.zeros((M, N), tl.float32)

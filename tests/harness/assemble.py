@@ -6,6 +6,8 @@ From the arguments of a launch to the machine code for a target, through the
 public `tilewright.compile`. Equal launches are assembled once per session.
 """
 
+import re
+
 import numpy as np
 
 from tilewright import _core
@@ -80,6 +82,11 @@ def bound_arguments(kernel, args, options) -> dict:
     return bound
 
 
+def compiles_one_in(parameter) -> bool:
+    """Whether a launch compiles a 1 in: the parameter declares an integer type, or none."""
+    return not parameter.do_not_specialize and bool(re.fullmatch("([iu](8|16|32|64))?", parameter.annotation_type))
+
+
 def specialise(kernel, args, options):
     """Signature, constants and divisibility of a launch, as the launcher would find them."""
     bound = bound_arguments(kernel, args, options)
@@ -87,7 +94,7 @@ def specialise(kernel, args, options):
     for parameter in kernel.params:
         value = bound[parameter.name]
         is_number = type(value) is int and not parameter.do_not_specialize
-        is_one = is_number and value == 1 and not parameter.annotation_type
+        is_one = is_number and value == 1 and compiles_one_in(parameter)
         if isinstance(value, tuple) and not parameter.is_constexpr:
             signature[parameter.name] = _entry(parameter.name, value, constants, divisibility)
             continue

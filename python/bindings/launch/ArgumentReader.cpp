@@ -177,8 +177,8 @@ void ArgumentReader::readIntAsDeclared(ArgumentPlace &place, PyObject *value) {
     raiseArgumentType(place.name(), value);
   if (param.annotatedBool && !isUnsigned64 && (number == 0 || number == 1))
     return readBool(place, number != 0);
-  // What an annotation types is a run-time scalar of that type, 1 too.
-  if (number == 1 && param.annotation.empty() && !param.noSpecialize && !isUnsigned64) {
+  // Compiled in, an annotated 1 keeps the type that it is given there.
+  if (number == 1 && !param.noSpecialize && !isUnsigned64) {
     place.code = intOneCode;
     return;
   }

@@ -189,10 +189,23 @@ def test_annotated_types(mock, compiler):
     assert mock.launch().unpack("qeBdH") == (5, 1.5, 200, 0.1, 0x3F80)
     with pytest.raises(errors.TilewrightError, match="E0119"):
         f[(1,)](5, 1.5, 300, 0.1, 1.0)
-    # The type holds for 1 and for whole numbers too.
+    # The type holds for 1, which is compiled in, and for whole numbers too.
     f[(1,)](1, 1, 1, 2, 1)
-    assert list(compiler.last["signature"].values()) == ["i64", "fp16", "u8", "fp64", "bf16"]
-    assert mock.launch().unpack("qeBdH") == (1, 1.0, 1, 2.0, 0x3F80)
+    assert compiler.last["signature"] == {"b": "fp16", "d": "fp64", "e": "bf16"}
+    assert compiler.last["constexprs"] == {"a": 1, "c": 1}
+    assert mock.launch().unpack("edH") == (1.0, 2.0, 0x3F80)
+
+
+def test_annotated_ones_are_not_specialised_on_request(mock, compiler):
+
+    @tilewright.jit(do_not_specialize=["a"])
+    def f(a: "i64", flag: "i1"):
+        pass
+
+    f[(1,)](1, 1)
+    f[(1,)](2, 0)
+    assert len(compiler.calls) == 1 and compiler.last["signature"] == {"a": "i64", "flag": "i1"}
+    assert mock.launch().unpack("q?") == (2, False)
 
 
 def test_const_pointers(compiler):

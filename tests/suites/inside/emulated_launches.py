@@ -69,7 +69,7 @@ def entry_of(name, value, constants, divisors):
 
 
 def specialise(function, bound):
-    from harness.assemble import signature_type
+    from harness.assemble import compiles_one_in, signature_type
 
     signature, constants, divisors = {}, {}, {}
     for param in function.params:
@@ -80,7 +80,7 @@ def specialise(function, bound):
             signature[param.name] = entry_of(param.name, value, constants, divisors)
             continue
         is_number = type(value) is int
-        is_one = is_number and value == 1 and not param.do_not_specialize and not param.annotation_type
+        is_one = is_number and value == 1 and compiles_one_in(param)
         if param.is_constexpr or value is None or callable(value) or is_one:
             constants[param.name] = value
             continue
