@@ -24,6 +24,10 @@ namespace tilewright::passes {
 /// Registers for what is loaded ahead into them, and those that any recurrence can spare.
 /// Guesses.
 static constexpr int64_t maxRegisterLoadWords = 16, fewWords = 4;
+/// Loads of so many times the state that each iteration computes from the last are copied ahead
+/// to shared memory where they are too many for registers: a GRU with a state of its own for
+/// each gate loads three. A guess.
+static constexpr int64_t maxWordsPerState = 4;
 /// Loops that carry more and whose products have more results have none to spare: backward
 /// passes of attention carry 128 words and more, make as many beside them, and spill. With
 /// one accumulator of 128 words there is room: Mamba's chunk state (128x128x32 and
@@ -296,14 +300,36 @@ private:
     int64_t most = facts.words.largest / 2;
     if (facts.words.recurrent > 0)
       most = std::max({most, facts.words.recurrent, fewWords});
-    if (words > std::min(most, maxRegisterLoadWords))
+    if (words > std::min(most, maxRegisterLoadWords)) {
+      if (words <= maxWordsPerState * facts.words.recurrent && takesCopies(own.registers))
+        return {std::move(own.registers), {}};
       for (const LoadFacts *load : std::exchange(own.registers, {}))
         refuse(*load, "an iteration loads more than its registers can hold ahead");
+    }
     if (own.registers.empty())
       return own;
     chooseRegisterDistance(own);
     chosen.distance = chosen.registerDistance;
     return own;
+  }
+
+  /// Whether threads can copy for themselves what `loads` load, in memory that keeps no block
+  /// from a multiprocessor.
+  bool takesCopies(llvm::ArrayRef<const LoadFacts *> loads) const {
+    int64_t bytes = 0, words = facts.words.carried + facts.words.largest;
+    for (const LoadFacts *load : loads) {
+      if (!load->own.isCandidate || load->own.isShort || load->own.log2Repeats > 0 ||
+          !load->copyObstacle.empty())
+        return false;
+      bytes += load->tileBytes();
+      words += load->own.words;
+    }
+    auto blocksWith = [&](int64_t sharedBytes) {
+      int64_t threads = int64_t(resources.numWarps) << resources.target.log2WarpSize;
+      return forecastBlocks(resources.target, threads, words, RegisterContext::Operands,
+                            resources.otherSharedBytes + sharedBytes);
+    };
+    return blocksWith((chosen.distance + 1) * bytes) == blocksWith(0);
   }
 
   /// A short iteration is over before the memory answers, so more than one where the

@@ -151,3 +151,38 @@ def test_fewer_iterations_than_stages(device, trips):
         state = state * 2 + x[trip]
         expected.append(state)
     assert_same(device.numpy(out), np.stack(expected))
+
+
+@tilewright.jit
+def gated_kernel(gate_ptr, in_ptr, out_ptr, trips, rows, columns, SHIFT: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    row, column = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    mask, place = (row < rows) & (column < columns), row * N + column
+    state = tl.zeros((M, N), tl.float32)
+    for trip in range(trips):
+        gate = tl.load(gate_ptr + trip * M * N + place, mask, other=2)
+        x = tl.load(in_ptr + trip * M * N + place, mask, other=1)
+        state = tl.where(gate > 2, x, state + gate)
+        tl.store(out_ptr + (trip + SHIFT) * M * N + place, state)
+
+
+@pytest.mark.parametrize("shift, is_same", [(0, False), (0, True), (1, True)])
+@pytest.mark.parametrize("columns", [64, 51])
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_states_as_large_as_tiles(device, stages, trips, columns, shift, is_same):
+    """Whose loads are copied ahead, but where an iteration may load what the last one stored."""
+    shape, rows = (16, 64), 13
+    gate = exact_values("float32", (trips + 1, *shape)) % 4
+    x = exact_values("float32", (trips + 1, *shape), seed=1) % 4
+    first = device.array(x)
+    out = first if is_same else device.array(np.zeros_like(x))
+    arguments = (device.array(gate), first, out, trips, rows, columns)
+    device.run(gated_kernel, (1,), *arguments, SHIFT=shift, M=16, N=64, num_warps=1, num_stages=stages)
+    expected = x if is_same else np.zeros_like(x)
+    state, mask = np.zeros(shape, np.float32), np.zeros(shape, bool)
+    mask[:rows, :columns] = True
+    for trip in range(trips):
+        now = np.where(mask, gate[trip], 2)
+        state = np.where(now > 2, np.where(mask, x[trip], 1), state + now)
+        expected[trip + shift] = state
+    assert_same(device.numpy(out), expected)

@@ -47,6 +47,39 @@
 // STAYS: an iteration loads more than its registers can hold ahead
 // STAYS: schedule: none
 
+// A state of 32 registers: each thread copies ahead what it computes the state from. Not so where that
+// is more than four times as much, or where the copies leave room for fewer blocks.
+// RUN: tilewright-opt %t/large.mlir --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: sed 's/%next = arith/%a = tw.load %q {VEC} : PTRS -> ROW\n %b = tw.load %q {VEC} : PTRS -> ROW\n %c = tw.load %q {VEC} : PTRS -> ROW\n %d = tw.load %q {VEC} : PTRS -> ROW\n %next = arith/; s/VEC/tw.vector_elements = 4 : i32/g; s/PTRS/tensor<4096x!tw.ptr<f32>, #row>/g; s/ROW/tensor<4096xf32, #row>/g' %t/large.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAYS
+// RUN: sed 's/tw.num_stages = 2/tw.num_stages = 4/' %t/large.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAYS
+// RUN: sed 's/ {tw.vector_elements = 4 : i32}/ {isVolatile, tw.vector_elements = 4 : i32}/' %t/large.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=NONE
+// LARGE: schedule: stream, 1 ahead
+// LARGE-NEXT: ring 0: 2 slots, fill @0, use @1, release by none, load 0 by own cp.async
+// LARGE: fill ring 0 @0
+// LARGE-NEXT: read own load 0 @1
+// LARGE-NEXT: arith.addf @1
+// LARGE-NEXT: tw.store @1
+// NONE: schedule: none
+
+//--- large.mlir
+#row = #tw.layout<register = [1, 2, 512, 1024, 2048], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
+  func.func @large(%in: tensor<4096x!tw.ptr<f32>, #row>, %out: tensor<4096x!tw.ptr<f32>, #row>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<4096xf32, #row>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%h = %zero) -> (tensor<4096xf32, #row>) : i32 {
+      %ks = tw.splat %k : i32 -> tensor<4096xi32, #row>
+      %q = tw.addptr %in, %ks : tensor<4096x!tw.ptr<f32>, #row>, tensor<4096xi32, #row>
+      %x = tw.load %q {tw.vector_elements = 4 : i32} : tensor<4096x!tw.ptr<f32>, #row> -> tensor<4096xf32, #row>
+      %next = arith.addf %h, %x : tensor<4096xf32, #row>
+      tw.store %out, %next : tensor<4096x!tw.ptr<f32>, #row>, tensor<4096xf32, #row>
+      scf.yield %next : tensor<4096xf32, #row>
+    }
+    return
+  }
+}
+
 //--- row.mlir
 #tile = #tw.layout<register = [1, 256, 512], lane = [2, 4, 8, 16, 32], warp = [64, 128], block = []>
 #row1 = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [64, 0], block = []>
