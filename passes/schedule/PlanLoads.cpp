@@ -314,8 +314,8 @@ private:
   }
 
   /// Whether threads can copy for themselves what `loads` load, in memory that keeps no block
-  /// from a multiprocessor.
-  bool takesCopies(llvm::ArrayRef<const LoadFacts *> loads) const {
+  /// from a multiprocessor; as many iterations ahead as that allows.
+  bool takesCopies(llvm::ArrayRef<const LoadFacts *> loads) {
     int64_t bytes = 0, words = facts.words.carried + facts.words.largest;
     for (const LoadFacts *load : loads) {
       if (!load->own.isCandidate || load->own.isShort || load->own.log2Repeats > 0 ||
@@ -324,12 +324,17 @@ private:
       bytes += load->tileBytes();
       words += load->own.words;
     }
-    auto blocksWith = [&](int64_t sharedBytes) {
+    auto blocksWith = [&](int slots) {
       int64_t threads = int64_t(resources.numWarps) << resources.target.log2WarpSize;
       return forecastBlocks(resources.target, threads, words, RegisterContext::Operands,
-                            resources.otherSharedBytes + sharedBytes);
+                            resources.otherSharedBytes + slots * bytes);
     };
-    return blocksWith((chosen.distance + 1) * bytes) == blocksWith(0);
+    for (int distance = chosen.distance; distance >= 1; --distance)
+      if (blocksWith(distance + 1) == blocksWith(0)) {
+        chosen.distance = distance;
+        return true;
+      }
+    return false;
   }
 
   /// A short iteration is over before the memory answers, so more than one where the

@@ -51,7 +51,7 @@
 // is more than four times as much, or where the copies leave room for fewer blocks.
 // RUN: tilewright-opt %t/large.mlir --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=LARGE
 // RUN: sed 's/%next = arith/%a = tw.load %q {VEC} : PTRS -> ROW\n %b = tw.load %q {VEC} : PTRS -> ROW\n %c = tw.load %q {VEC} : PTRS -> ROW\n %d = tw.load %q {VEC} : PTRS -> ROW\n %next = arith/; s/VEC/tw.vector_elements = 4 : i32/g; s/PTRS/tensor<4096x!tw.ptr<f32>, #row>/g; s/ROW/tensor<4096xf32, #row>/g' %t/large.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAYS
-// RUN: sed 's/tw.num_stages = 2/tw.num_stages = 4/' %t/large.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAYS
+// RUN: sed 's/tw.num_stages = 2/tw.num_stages = 8/' %t/large.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=FEWER
 // RUN: sed 's/ {tw.vector_elements = 4 : i32}/ {isVolatile, tw.vector_elements = 4 : i32}/' %t/large.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=NONE
 // LARGE: schedule: stream, 1 ahead
 // LARGE-NEXT: ring 0: 2 slots, fill @0, use @1, release by none, load 0 by own cp.async
@@ -59,6 +59,7 @@
 // LARGE-NEXT: read own load 0 @1
 // LARGE-NEXT: arith.addf @1
 // LARGE-NEXT: tw.store @1
+// FEWER: schedule: stream, 2 ahead
 // NONE: schedule: none
 
 //--- large.mlir
