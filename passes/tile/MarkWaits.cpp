@@ -15,7 +15,8 @@
 // the load for a plain one.
 //
 // Not handled: a loop that reads another address in each iteration (a search), which ends by
-// itself or waits for nothing; a `for` loop, which ends in any case.
+// itself or waits for nothing; one that counts, though a load may say by how much; a `for` loop,
+// which ends in any case.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +25,7 @@
 #include "ir/dialect/TileDialect.h"
 #include "passes/analysis/RegionFlow.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -53,8 +55,28 @@ static bool isInvariant(Value value, Operation *loop) {
   return true;
 }
 
+/// Whether `source`, a value that `variable` gets, adds to the variable itself: then the loop
+/// comes to its end by counting, whatever it counts by, and not by what others write.
+static bool isStep(Value source, Value variable) {
+  llvm::SetVector<std::pair<Value, int>> values; // and whether something is added on the way
+  values.insert({source, 0});
+  for (size_t index = 0; index < values.size(); ++index) {
+    auto [value, isAdded] = values[index];
+    if (value == variable && isAdded)
+      return true;
+    Operation *op = value.getDefiningOp();
+    llvm::SmallVector<Value> sources;
+    if (!carriedFrom(value, sources) && op)
+      sources.assign(op->operand_begin(), op->operand_end());
+    isAdded |= llvm::isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op);
+    for (Value each : sources)
+      values.insert({each, isAdded});
+  }
+  return false;
+}
+
 /// The loads whose values the loop's condition is computed from, in the loop or before it; what
-/// their addresses are computed from does not count.
+/// their addresses are computed from does not count, nor do the steps of a counter.
 static llvm::SetVector<Operation *> loadsOfCondition(scf::WhileOp loop) {
   llvm::SetVector<Operation *> loads;
   llvm::SetVector<Value> values;
@@ -69,7 +91,9 @@ static llvm::SetVector<Operation *> loadsOfCondition(scf::WhileOp loop) {
       // Which branch a value comes from is decided by the branch's condition.
       if (auto branch = llvm::dyn_cast_or_null<scf::IfOp>(op))
         sources.push_back(branch.getCondition());
-      values.insert(sources.begin(), sources.end());
+      for (Value source : sources)
+        if (!isStep(source, value))
+          values.insert(source);
     } else if (op) {
       values.insert(op->operand_begin(), op->operand_end());
     }

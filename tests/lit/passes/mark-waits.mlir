@@ -87,3 +87,42 @@ func.func @search(%x: !tw.ptr<i32>, %scale: !tw.ptr<i32>, %key: i32) -> i32 {
   }
   return %r#1 : i32
 }
+
+// A load says by how much the loop counts: it ends by itself.
+// CHECK-LABEL: @steps
+// CHECK-NOT: isVolatile
+func.func @steps(%sizes: !tw.ptr<i32>, %n: i32) -> i32 {
+  %zero = arith.constant 0 : i32
+  %r = scf.while (%i = %zero) : (i32) -> i32 {
+    %go = arith.cmpi slt, %i, %n : i32
+    scf.condition(%go) %i : i32
+  } do {
+  ^bb0(%i: i32):
+    %size = tw.load %sizes : !tw.ptr<i32> -> i32
+    %left = arith.subi %n, %i : i32
+    %step = arith.minsi %size, %left : i32
+    %next = arith.addi %i, %step : i32
+    scf.yield %next : i32
+  }
+  return %r : i32
+}
+
+// It counts how often it waits.
+// CHECK-LABEL: @patience
+func.func @patience(%flags: !tw.ptr<i32>, %n: i32) -> i32 {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %r:2 = scf.while (%i = %zero, %v = %zero) : (i32, i32) -> (i32, i32) {
+    %some = arith.cmpi slt, %i, %n : i32
+    %not = arith.cmpi ne, %v, %one : i32
+    %go = arith.andi %some, %not : i1
+    scf.condition(%go) %i, %v : i32, i32
+  } do {
+  ^bb0(%i: i32, %old: i32):
+    // CHECK: tw.load %{{.*}} {isVolatile}
+    %v = tw.load %flags : !tw.ptr<i32> -> i32
+    %next = arith.addi %i, %one : i32
+    scf.yield %next, %v : i32, i32
+  }
+  return %r#0 : i32
+}
