@@ -226,10 +226,11 @@ private:
     return (chosen.distance + 1) * chosen.slotBytes() <= resources.roomForRings();
   }
 
-  /// All loads, so many iterations ahead as memory allows.
+  /// All loads, so many iterations ahead as memory allows: those that are too small for a copy
+  /// of each thread go to registers.
   OwnLoads chooseForStream() {
     OwnLoads own = findOwnLoads();
-    own.registers.clear();
+    addScalars(own, /*areForProducts=*/false);
     int64_t bytes = 0;
     for (const LoadFacts *load : own.copies)
       bytes += load->tileBytes();
@@ -238,8 +239,11 @@ private:
     if (chosen.distance < 1) {
       for (const LoadFacts *load : own.copies)
         refuse(*load, "too little shared memory");
-      own.copies.clear();
+      return {};
     }
+    chooseRegisterDistance(own);
+    if (own.copies.empty())
+      chosen.distance = chosen.registerDistance;
     return own;
   }
 
@@ -261,19 +265,20 @@ private:
       return false;
     });
     llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->own.feedsProduct; });
-    addScalars(own);
+    addScalars(own, /*areForProducts=*/true);
     chooseRegisterDistance(own);
     return own;
   }
 
   /// Scalars besides those that addresses are loaded from: all threads would wait for them.
-  void addScalars(OwnLoads &own) {
+  void addScalars(OwnLoads &own, bool areForProducts) {
     Slice addresses(facts.loop);
     for (const LoadFacts &load : facts.loads)
       addresses.addOperands(load.load);
     for (const LoadFacts &load : facts.loads)
-      if (load.own.isScalar && load.own.feedsProduct && !addresses.ops.contains(load.load) &&
-          load.addressObstacle.empty() && !llvm::cast<ir::LoadOp>(load.load).mayChangeMeanwhile())
+      if (load.own.isScalar && (load.own.feedsProduct || !areForProducts) &&
+          !addresses.ops.contains(load.load) && load.addressObstacle.empty() &&
+          !llvm::cast<ir::LoadOp>(load.load).mayChangeMeanwhile())
         own.registers.push_back(&load);
   }
 

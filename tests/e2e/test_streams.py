@@ -145,3 +145,59 @@ def test_copies_of_columns_are_as_wide_as_their_loads():
     # 4 KB a slot by 128 threads of 16 bytes, two slots ahead of the loop and one in it.
     assert len(re.findall(r"cp\.async\.cg\S* \[.*\], \[.*\], 16", ptx)) == 3 * 2
     assert not re.findall(r"ld\.global\S*\.[bu]16 ", ptx)
+
+
+@tilewright.jit
+def parts_kernel(part_ptr, weight_ptr, short_ptr, out_ptr, parts, N: tl.constexpr, SHORT: tl.constexpr, STAGES: tl.constexpr):
+    # Parts of a sum with a weight for each, as the second half of attention over a long sequence.
+    index, few = tl.arange(0, N), tl.arange(0, SHORT)
+    total, largest = tl.zeros((N,), tl.float32), -1.0
+    shorts = tl.zeros((SHORT,), tl.float32)
+    for part in tl.range(0, parts, num_stages=STAGES):
+        weight = tl.load(weight_ptr + part)
+        total = total * 0.5 + weight * tl.load(part_ptr + part * N + index)
+        shorts += tl.load(short_ptr + part * SHORT + few) * weight
+        largest = tl.maximum(largest, weight)
+    tl.store(out_ptr + index, total)
+    tl.store(out_ptr + N + few, shorts)
+    tl.store(out_ptr + N + SHORT, largest)
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2, 3, 7])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_scalars_and_short_rows_beside_large_ones(device, stages, parts):
+    x, weight, short = (exact_values("float32", (8, n), seed=n) % 4 for n in (512, 1, 16))
+    out = device.array(np.zeros(512 + 16 + 1, np.float32))
+    arrays = (device.array(each) for each in (x, weight, short))
+    device.run(parts_kernel, (1,), *arrays, out, parts, N=512, SHORT=16, STAGES=stages)
+    total, shorts, largest = np.zeros(512, np.float32), np.zeros(16, np.float32), -1.0
+    for part in range(parts):
+        total = total * np.float32(0.5) + weight[part] * x[part]
+        shorts += short[part] * weight[part]
+        largest = max(largest, weight[part, 0])
+    assert_same(device.numpy(out), np.concatenate([total, shorts, [largest]]).astype(np.float32), signed_zeros=False)
+
+
+def test_scalars_are_loaded_ahead():
+    x = np.zeros((8, 512), np.float32)
+    made = compiled(parts_kernel, [x, x[0].copy(), x[1].copy(), x[2].copy(), 7, 512, 16, 3])
+    ahead = [remark for remark in made.remarks if "loaded ahead, into registers" in str(remark)]
+    assert len(ahead) == 2, "the weight and the short row"
+
+
+@tilewright.jit
+def weights_kernel(weight_ptr, out_ptr, n, STAGES: tl.constexpr):
+    total = 0.0
+    for i in tl.range(0, n, num_stages=STAGES):
+        total = total * 0.5 + tl.load(weight_ptr + i)
+    tl.store(out_ptr, total)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 6])
+def test_loops_that_load_scalars_only(device, n):
+    weight, out = exact_values("float32", 8) % 4, device.array(np.zeros(1, np.float32))
+    device.run(weights_kernel, (1,), device.array(weight), out, n, STAGES=4)
+    expected = 0.0
+    for each in weight[:n]:
+        expected = expected * 0.5 + each
+    assert_same(device.numpy(out), np.array([expected], np.float32))

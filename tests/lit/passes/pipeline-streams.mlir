@@ -5,6 +5,11 @@
 // RUN: sed 's/loop_stages = 3/loop_stages = 1/' %t/sum.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 // RUN: sed 's/{tw.vector_elements = 4 : i32}/{isVolatile, tw.vector_elements = 4 : i32}/' %t/sum.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 
+// A scalar beside them is loaded ahead, into a register.
+// RUN: sed 's/%next = arith.addf %%sum, %x/%at = tw.addptr %w, %k : !tw.ptr<f32>, i32\n %one_of = tw.load %at : !tw.ptr<f32> -> f32\n %factor = tw.splat %one_of : f32 -> tensor<512xf32, #row>\n %y = arith.mulf %x, %factor : tensor<512xf32, #row>\n %next = arith.addf %%sum, %y/' %t/sum.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=SCALAR
+// SCALAR: schedule: stream, 2 ahead
+// SCALAR: load 1 tiles into registers @0
+
 // Three slots; the copies of two iterations before the loop.
 // CHECK: %[[RING:.*]] = tw.alloc_shared {tw.ring = {fill = "own cp.async", release = "none"}} : <512xf32, {{.*}}, 3>
 // CHECK: tw.async_copy
@@ -29,7 +34,7 @@
 //--- sum.mlir
 #row = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 module attributes {tw.num_warps = 4 : i32} {
-  func.func @sum(%p: tensor<512x!tw.ptr<f32>, #row>, %m: tensor<512xi1, #row>, %n: i32) -> tensor<512xf32, #row> {
+  func.func @sum(%p: tensor<512x!tw.ptr<f32>, #row>, %m: tensor<512xi1, #row>, %w: !tw.ptr<f32>, %n: i32) -> tensor<512xf32, #row> {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<512xf32, #row>

@@ -87,13 +87,15 @@ module attributes {tw.num_warps = 4 : i32} {
     return %r#0, %r#1 : tensor<512xf32, #line>, i32
   }
 
+  // Not copied: a register is enough.
   func.func @short(%p: tensor<64x!tw.ptr<f32>, #short>, %n: i32) -> tensor<64xf32, #short> {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64xf32, #short>
-    // expected-remark @below {{schedule: none}}
+    // expected-remark @below {{schedule: early loads, 2 ahead}}
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64xf32, #short>) : i32 {
-      // expected-remark @below {{schedule: it has fewer elements than the block has threads}}
+      // expected-remark @+2 {{schedule: it has fewer elements than the block has threads}}
+      // expected-remark @below {{schedule: loaded ahead, into registers}}
       %x = tw.load %p : tensor<64x!tw.ptr<f32>, #short> -> tensor<64xf32, #short>
       %next = arith.addf %sum, %x : tensor<64xf32, #short>
       scf.yield %next : tensor<64xf32, #short>
@@ -108,12 +110,13 @@ module attributes {tw.num_warps = 4 : i32} {
     %zero = arith.constant dense<0.0> : tensor<4x512xf32, #rows>
     %range = tw.range 0 to 512 : tensor<512xi32, #flat>
     %columns = tw.expand_dims %range, 0 : tensor<512xi32, #flat> -> tensor<1x512xi32, #row>
-    // expected-remark @below {{schedule: none}}
+    // expected-remark @below {{schedule: early loads, 2 ahead}}
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<4x512xf32, #rows>) : i32 {
       %ps = tw.splat %p : !tw.ptr<f32> -> tensor<4x512x!tw.ptr<f32>, #rows>
       %all = tw.broadcast %columns : tensor<1x512xi32, #row> -> tensor<4x512xi32, #rows>
       %a = tw.addptr %ps, %all : tensor<4x512x!tw.ptr<f32>, #rows>, tensor<4x512xi32, #rows>
-      // expected-remark @below {{schedule: several elements of it have one address}}
+      // expected-remark @+2 {{schedule: several elements of it have one address}}
+      // expected-remark @below {{schedule: loaded ahead, into registers}}
       %x = tw.load %a {tw.vector_elements = 4 : i32} : tensor<4x512x!tw.ptr<f32>, #rows> -> tensor<4x512xf32, #rows>
       %next = arith.addf %sum, %x : tensor<4x512xf32, #rows>
       scf.yield %next : tensor<4x512xf32, #rows>
