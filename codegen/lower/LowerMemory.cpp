@@ -158,11 +158,14 @@ static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, V
                                                    bool isVolatile) {
   OpBuilder &builder = lowering.builder;
   int numWords = format.numWords;
+  // A load fills a whole register anyway, and a loop may carry that to a later iteration.
+  bool isWide = numWords == 1 && format.wordBits == 16;
+  const char *constraint = isWide ? "r" : format.constraint();
   // Operands: outputs, address, then predicate, policy, initial values.
   llvm::SmallVector<Value> operands{address};
   std::string constraints;
   for (int word = 0; word < numWords; ++word)
-    constraints += std::string(word ? ",=" : "=") + format.constraint();
+    constraints += std::string(word ? ",=" : "=") + constraint;
   constraints += ",l";
   std::string assembly;
   if (predicate) {
@@ -179,16 +182,21 @@ static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, V
   }
   if (predicate)
     for (int word = 0; word < numWords; ++word) {
-      operands.push_back(widenByte(lowering, initial[word]));
+      operands.push_back(
+          isWide ? builder.create<LLVM::ZExtOp>(lowering.loc, builder.getI32Type(), initial[word])
+                 : widenByte(lowering, initial[word]));
       constraints += "," + std::to_string(word);
     }
   constraints += ",~{memory}";
 
   Type wordType = format.wordBits == 8 ? builder.getIntegerType(16) : format.wordType(builder);
+  if (isWide)
+    wordType = builder.getI32Type();
   llvm::SmallVector<Value> words;
   if (numWords == 1) {
     Value word = lowering.inlineAsm(wordType, operands, assembly + ";", constraints, isVolatile);
-    words.push_back(narrowByte(lowering, word, format));
+    words.push_back(isWide ? builder.create<LLVM::TruncOp>(lowering.loc, builder.getI16Type(), word)
+                           : narrowByte(lowering, word, format));
     return words;
   }
   llvm::SmallVector<Type> types(numWords, wordType);

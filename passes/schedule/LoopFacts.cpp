@@ -345,17 +345,16 @@ static std::optional<int64_t> tripCount(scf::ForOp loop) {
                            (upper.getInt() - lower.getInt() + step.getInt() - 1) / step.getInt());
 }
 
-static int distanceFor(scf::ForOp loop) {
-  int distance = ir::stagesOf(loop) - 1;
-  if (std::optional<int64_t> trips = tripCount(loop))
-    distance = static_cast<int>(std::min<int64_t>(distance, *trips - 1));
-  return distance;
+/// Iterations that a load can be ahead of its use.
+static int maxDistance(scf::ForOp loop) {
+  std::optional<int64_t> trips = tripCount(loop);
+  constexpr int64_t any = std::numeric_limits<int>::max();
+  return static_cast<int>(trips ? std::min(*trips - 1, any) : any);
 }
 
-static bool holdsLoadsBack(scf::ForOp loop) {
+template <typename... Ops> static bool hasAny(scf::ForOp loop) {
   auto result = loop->walk([](Operation *op) {
-    bool holds = llvm::isa<ir::StoreOp, ir::ReduceOp, ir::ScanOp, ir::ConvertLayoutOp>(op);
-    return holds ? WalkResult::interrupt() : WalkResult::advance();
+    return llvm::isa<Ops...>(op) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return result.wasInterrupted();
 }
@@ -406,7 +405,8 @@ static bool becomesOperand(scf::ForOp loop, Operation *load) {
 
 LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   LoopFacts facts(loop);
-  facts.distance = distanceFor(loop);
+  facts.maxDistance = maxDistance(loop);
+  facts.distance = std::min(ir::stagesOf(loop) - 1, facts.maxDistance);
   facts.asksItself = loop->hasAttr(ir::loopStagesAttr);
   // Nothing is asked for where nothing can be ahead.
   if (facts.distance < 1)
@@ -439,7 +439,8 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
         return load.own.isCandidate && load.allocs.empty() && becomesOperand(loop, load.load);
       }))
     facts.chain = findChain(loop);
-  facts.holdsLoadsBack = holdsLoadsBack(loop) && !hasAssertion(loop);
+  facts.hasExchange = hasAny<ir::ReduceOp, ir::ScanOp, ir::ConvertLayoutOp>(loop);
+  facts.holdsLoadsBack = (facts.hasExchange || hasAny<ir::StoreOp>(loop)) && !hasAssertion(loop);
   if (!facts.hasProduct) {
     facts.words.recurrent = recurrentWords(loop);
     facts.words.largest = largestWords(loop);

@@ -124,12 +124,16 @@ struct LoopFacts {
   /// Iterations that loads shall be ahead of their use: what was asked for, and less than
   /// the iterations that there are.
   int distance = 0;
+  /// The latter alone.
+  int maxDistance = 0;
   /// The loop itself asks (tl.range), rather than the launch.
   bool asksItself = false;
   /// Products anywhere in the loop; wgmma in its own body.
   bool hasProduct = false, hasWgmma = false;
   /// A wgmma in the body or in one of its branches, which reads through another proxy.
   bool feedsWgmma = false;
+  /// Threads may wait for each other in the loop without products or shared operands.
+  bool hasExchange = false;
   /// Loads wait for what the iteration before does with its own: it stores, or threads
   /// exchange in it. Not where it asserts: loads shall not run before that.
   bool holdsLoadsBack = false;

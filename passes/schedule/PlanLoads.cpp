@@ -24,9 +24,11 @@ namespace tilewright::passes {
 /// Registers for what is loaded ahead into them, and those that any recurrence can spare.
 /// Guesses.
 static constexpr int64_t maxRegisterLoadWords = 16, fewWords = 4;
-/// Loads of so many times the state that each iteration computes from the last are copied ahead
-/// to shared memory where they are too many for registers: a GRU with a state of its own for
-/// each gate loads three. A guess.
+/// Iterations that registers are loaded ahead at most. A step of a recurrence over rows, as of
+/// fla's HGRN, takes a tenth of the time that memory does.
+static constexpr int farthestRegisterLoads = 8;
+/// A recurrence loads so many times its state at most to be loaded ahead: a GRU with a gate for
+/// each number of the state loads three. A guess.
 static constexpr int64_t maxWordsPerState = 4;
 /// Loops that carry more and whose products have more results have none to spare: backward
 /// passes of attention carry 128 words and more, make as many beside them, and spill. With
@@ -241,9 +243,10 @@ private:
         refuse(*load, "too little shared memory");
       return {};
     }
-    chooseRegisterDistance(own);
     if (own.copies.empty())
-      chosen.distance = chosen.registerDistance;
+      chooseForRegistersAlone(own);
+    else
+      chooseRegisterDistance(own, chosen.distance);
     return own;
   }
 
@@ -266,7 +269,7 @@ private:
     });
     llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->own.feedsProduct; });
     addScalars(own, /*areForProducts=*/true);
-    chooseRegisterDistance(own);
+    chooseRegisterDistance(own, chosen.distance);
     return own;
   }
 
@@ -305,51 +308,65 @@ private:
     int64_t most = facts.words.largest / 2;
     if (facts.words.recurrent > 0)
       most = std::max({most, facts.words.recurrent, fewWords});
-    if (words > std::min(most, maxRegisterLoadWords)) {
-      if (words <= maxWordsPerState * facts.words.recurrent && takesCopies(own.registers))
-        return {std::move(own.registers), {}};
+    if (words > std::min(most, maxRegisterLoadWords) && !spreadEarlyLoads(own, words))
       for (const LoadFacts *load : std::exchange(own.registers, {}))
         refuse(*load, "an iteration loads more than its registers can hold ahead");
-    }
-    if (own.registers.empty())
-      return own;
-    chooseRegisterDistance(own);
-    chosen.distance = chosen.registerDistance;
+    if (!own.copies.empty())
+      chooseRegisterDistance(own, chosen.distance);
+    else if (!own.registers.empty())
+      chooseForRegistersAlone(own);
     return own;
   }
 
-  /// Whether threads can copy for themselves what `loads` load, in memory that keeps no block
-  /// from a multiprocessor; as many iterations ahead as that allows.
-  bool takesCopies(llvm::ArrayRef<const LoadFacts *> loads) {
-    int64_t bytes = 0, words = facts.words.carried + facts.words.largest;
-    for (const LoadFacts *load : loads) {
-      if (!load->own.isCandidate || load->own.isShort || load->own.log2Repeats > 0 ||
-          !load->copyObstacle.empty())
-        return false;
-      bytes += load->tileBytes();
-      words += load->own.words;
-    }
-    auto blocksWith = [&](int slots) {
-      int64_t threads = int64_t(resources.numWarps) << resources.target.log2WarpSize;
-      return forecastBlocks(resources.target, threads, words, RegisterContext::Operands,
-                            resources.otherSharedBytes + slots * bytes);
-    };
-    for (int distance = chosen.distance; distance >= 1; --distance)
-      if (blocksWith(distance + 1) == blocksWith(0)) {
-        chosen.distance = distance;
-        return true;
-      }
-    return false;
+  /// Stages are for memory that is shared; registers are counted apart. But they move on by one
+  /// variable with each iteration, which waits for the last load, unless the optimiser unrolls the
+  /// loop: one in which threads exchange stays as it is. A loop that asks for stages gets these.
+  void chooseForRegistersAlone(const OwnLoads &own) {
+    bool isAsked = facts.asksItself || facts.hasExchange;
+    int farthest = isAsked ? chosen.distance : farthestRegisterLoads;
+    chooseRegisterDistance(own, std::min(farthest, facts.maxDistance));
+    chosen.distance = chosen.registerDistance;
   }
 
-  /// A short iteration is over before the memory answers, so more than one where the
-  /// registers allow it.
-  void chooseRegisterDistance(const OwnLoads &own) {
+  /// Finds room for the many words that a state is computed from, and keeps no block from a
+  /// multiprocessor: threads copy for themselves what they can, as many iterations ahead as the
+  /// memory allows, or all goes to registers.
+  bool spreadEarlyLoads(OwnLoads &own, int64_t words) {
+    if (words > maxWordsPerState * facts.words.recurrent)
+      return false;
+    OwnLoads spread;
+    int64_t bytes = 0, registers = 0;
+    for (const LoadFacts *load : own.registers) {
+      bool takesCopies = load->own.isCandidate && !load->own.isShort &&
+                         load->own.log2Repeats == 0 && load->copyObstacle.empty();
+      (takesCopies ? spread.copies : spread.registers).push_back(load);
+      bytes += takesCopies ? load->tileBytes() : 0;
+      registers += takesCopies ? 0 : load->own.words;
+    }
+    auto blocksWith = [&](int64_t moreWords, int64_t sharedBytes) {
+      int64_t threads = int64_t(resources.numWarps) << resources.target.log2WarpSize;
+      return forecastBlocks(resources.target, threads,
+                            facts.words.carried + facts.words.largest + words + moreWords,
+                            RegisterContext::Operands, resources.otherSharedBytes + sharedBytes);
+    };
+    int distance = registers <= maxRegisterLoadWords ? chosen.distance : 0;
+    while (distance > 0 && blocksWith(registers, (distance + 1) * bytes) < blocksWith(0, 0))
+      --distance;
+    if (distance == 0 || spread.copies.empty())
+      return blocksWith(words, 0) == blocksWith(0, 0);
+    chosen.distance = distance;
+    own = std::move(spread);
+    return true;
+  }
+
+  /// A short iteration is over before the memory answers, so `iterations` ahead, or as many as
+  /// the registers allow.
+  void chooseRegisterDistance(const OwnLoads &own, int iterations) {
     int64_t words = 0;
     for (const LoadFacts *load : own.registers)
       words += load->own.words;
     int64_t farthest =
-        std::min<int64_t>(chosen.distance, maxRegisterLoadWords / std::max<int64_t>(words, 1));
+        std::min<int64_t>(iterations, maxRegisterLoadWords / std::max<int64_t>(words, 1));
     if (hasFewRegisters())
       farthest = 1;
     chosen.registerDistance = static_cast<int>(std::max<int64_t>(farthest, 1));

@@ -186,3 +186,34 @@ def test_states_as_large_as_tiles(device, stages, trips, columns, shift, is_same
         state = np.where(now > 2, np.where(mask, x[trip], 1), state + now)
         expected[trip + shift] = state
     assert_same(device.numpy(out), expected)
+
+
+@tilewright.jit
+def half_kernel(gate_ptr, in_ptr, out_ptr, trips, N: tl.constexpr, TOGETHER: tl.constexpr):
+    index = tl.arange(0, N)
+    state, total = tl.zeros((N,), tl.float32), 0.0
+    for trip in range(trips):
+        gate = tl.load(gate_ptr + trip * N + index)
+        x = tl.load(in_ptr + (trip * N + index) * 2)
+        state = state * gate.to(tl.float32) + x.to(tl.float32)
+        if TOGETHER:
+            total = total * 0.5 + tl.max(x.to(tl.float32), 0)
+        tl.store(out_ptr + trip * N + index, state + total)
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("trips", [0, 1, 2, 3, 11])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "int16", "int8"])
+def test_small_elements_that_are_loaded_alone(device, name, trips, together):
+    """They cross iterations in a register each, several iterations ahead."""
+    gate = exact_values(name, (trips + 1, 256)) % 2
+    x = exact_values(name, (trips + 1, 512), seed=1) % 4
+    out = device.array(np.zeros((trips + 1, 256), np.float32))
+    device.run(half_kernel, (1,), device.array(gate), device.array(x), out, trips, N=256, TOGETHER=together)
+    state, total, expected = np.zeros(256, np.float32), np.float32(0), np.zeros((trips + 1, 256), np.float32)
+    for trip in range(trips):
+        state = state * gate[trip].astype(np.float32) + x[trip, ::2].astype(np.float32)
+        if together:
+            total = total * np.float32(0.5) + x[trip, ::2].astype(np.float32).max()
+        expected[trip] = state + total
+    assert_same(device.numpy(out), expected, signed_zeros=False)

@@ -12,7 +12,16 @@
 // What it asserts comes before its loads.
 // RUN: sed 's/%next = arith/%c = arith.cmpi slt, %k, %n : i32\n tw.assert %c, "in range" : i1\n %next = arith/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 // A tile goes through shared memory, where threads wait for each other.
-// RUN: sed 's/%next = arith/%w = tw.load %at : tensor<128x!tw.ptr<f32>, #row> -> tensor<128xf32, #row>\n %u = tw.alloc_shared %w : tensor<128xf32, #row> -> : <128xf32, #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64]>>\n %next = arith/' %t/state.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=SHARED --implicit-check-not=registers
+// RUN: sed 's/%next = arith/%w = tw.load %at : tensor<1024x!tw.ptr<f32>, #row> -> tensor<1024xf32, #row>\n %u = tw.alloc_shared %w : tensor<1024xf32, #row> -> : <1024xf32, #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]>>\n %next = arith/' %t/state.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=SHARED --implicit-check-not=registers
+// With one register for each thread there is room for the loads of eight iterations; not where
+// threads exchange, and not for more iterations than there are.
+// RUN: sed 's/1024/128/g; s/register = .128, 256, 512./register = []/' %t/state.mlir > %t/small.mlir
+// RUN: tilewright-opt %t/small.mlir --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=FAR
+// RUN: sed 's/%next = arith/%other = tw.convert_layout %x : tensor<128xf32, #row> -> tensor<128xf32, #tw.layout<register = [], lane = [64, 2, 4, 8, 16], warp = [32, 1], block = []>>\n %next = arith/' %t/small.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=NEAR
+// RUN: sed 's/to %n step/to %c5 step/; s/%%step = arith/%c5 = arith.constant 5 : i32\n %%step = arith/' %t/small.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=FEW
+// FAR: schedule: early loads, 8 ahead
+// NEAR: schedule: early loads, 2 ahead
+// FEW: schedule: early loads, 4 ahead
 // No state: an iteration needs nothing of the one before.
 // RUN: sed 's/arith.addf %h, %x/arith.addf %x, %x/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 
@@ -42,7 +51,7 @@
 // A row of two registers beside a tile of eight, without a state; not so beside a tile of two.
 // RUN: tilewright-opt %t/row.mlir --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROW
 // RUN: sed 's/8x128/2x128/g; s/register = \[1, 256, 512\], lane = \[2, 4, 8, 16, 32\], warp = \[64, 128\]/register = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128]/' %t/row.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAYS
-// ROW: schedule: early loads, 2 ahead
+// ROW: schedule: early loads, 8 ahead
 // ROW-NEXT: load 1 tiles into registers @0
 // STAYS: an iteration loads more than its registers can hold ahead
 // STAYS: schedule: none
@@ -106,24 +115,24 @@ module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
 }
 
 //--- state.mlir
-#row = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+#row = #tw.layout<register = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
 module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
   func.func @state(%in: !tw.ptr<f32>, %out: !tw.ptr<f32>, %n: i32) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %step = arith.constant dense<128> : tensor<128xi32, #row>
-    %zero = arith.constant dense<0.0> : tensor<128xf32, #row>
-    %i = tw.range 0 to 128 : tensor<128xi32, #row>
-    %ins = tw.splat %in : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #row>
-    %at = tw.addptr %ins, %i : tensor<128x!tw.ptr<f32>, #row>, tensor<128xi32, #row>
-    %outs = tw.splat %out : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #row>
-    %o = tw.addptr %outs, %i : tensor<128x!tw.ptr<f32>, #row>, tensor<128xi32, #row>
-    scf.for %k = %c0 to %n step %c1 iter_args(%h = %zero, %q = %at) -> (tensor<128xf32, #row>, tensor<128x!tw.ptr<f32>, #row>) : i32 {
-      %x = tw.load %q : tensor<128x!tw.ptr<f32>, #row> -> tensor<128xf32, #row>
-      %next = arith.addf %h, %x : tensor<128xf32, #row>
-      tw.store %o, %next : tensor<128x!tw.ptr<f32>, #row>, tensor<128xf32, #row>
-      %after = tw.addptr %q, %step : tensor<128x!tw.ptr<f32>, #row>, tensor<128xi32, #row>
-      scf.yield %next, %after : tensor<128xf32, #row>, tensor<128x!tw.ptr<f32>, #row>
+    %step = arith.constant dense<1024> : tensor<1024xi32, #row>
+    %zero = arith.constant dense<0.0> : tensor<1024xf32, #row>
+    %i = tw.range 0 to 1024 : tensor<1024xi32, #row>
+    %ins = tw.splat %in : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>, #row>
+    %at = tw.addptr %ins, %i : tensor<1024x!tw.ptr<f32>, #row>, tensor<1024xi32, #row>
+    %outs = tw.splat %out : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>, #row>
+    %o = tw.addptr %outs, %i : tensor<1024x!tw.ptr<f32>, #row>, tensor<1024xi32, #row>
+    scf.for %k = %c0 to %n step %c1 iter_args(%h = %zero, %q = %at) -> (tensor<1024xf32, #row>, tensor<1024x!tw.ptr<f32>, #row>) : i32 {
+      %x = tw.load %q : tensor<1024x!tw.ptr<f32>, #row> -> tensor<1024xf32, #row>
+      %next = arith.addf %h, %x : tensor<1024xf32, #row>
+      tw.store %o, %next : tensor<1024x!tw.ptr<f32>, #row>, tensor<1024xf32, #row>
+      %after = tw.addptr %q, %step : tensor<1024x!tw.ptr<f32>, #row>, tensor<1024xi32, #row>
+      scf.yield %next, %after : tensor<1024xf32, #row>, tensor<1024x!tw.ptr<f32>, #row>
     }
     return
   }
