@@ -52,8 +52,11 @@ static bool isLoadedAhead(scf::ForOp loop, BlockArgument variable) {
 
 /// Packing what is loaded ahead would wait for it, before there is a use. So does the assembler
 /// at the end of an iteration, where it moves registers of less than a word.
-static Crossings crossingsOf(scf::ForOp loop) {
+static Crossings crossingsOf(FunctionLowering &lowering, scf::ForOp loop) {
   Crossings crossings = crossingsOf(loop.getResultTypes());
+  // Products leave no registers for words that are half empty.
+  if (lowering.hasProducts)
+    return crossings;
   for (auto [crossing, variable] : llvm::zip(crossings, loop.getRegionIterArgs()))
     if (ir::elementBits(getElementTypeOrSelf(variable)) == 16 && isLoadedAhead(loop, variable))
       crossing = Crossing::Widened;
@@ -154,7 +157,7 @@ static LogicalResult lowerFor(Operation *op, FunctionLowering &lowering) {
   Value upper = lowering.getScalar(loop.getUpperBound());
   Value step = lowering.getScalar(loop.getStep());
 
-  Crossings crossings = crossingsOf(loop);
+  Crossings crossings = crossingsOf(lowering, loop);
   Block *header = addBlock(lowering, loop.getResultTypes(), crossings, {lower.getType()});
   Block *body = addBlock(lowering, {});
   Block *exit = addBlock(lowering, {});

@@ -158,8 +158,7 @@ static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, V
                                                    bool isVolatile) {
   OpBuilder &builder = lowering.builder;
   int numWords = format.numWords;
-  // A load fills a whole register anyway, and a loop may carry that to a later iteration.
-  bool isWide = numWords == 1 && format.wordBits == 16;
+  bool isWide = format.isWide && numWords == 1 && format.wordBits == 16;
   const char *constraint = isWide ? "r" : format.constraint();
   // Operands: outputs, address, then predicate, policy, initial values.
   llvm::SmallVector<Value> operands{address};
@@ -329,6 +328,8 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   const Registers *masks = load.getMask() ? &lowering.get(load.getMask()) : nullptr;
   const Registers *others = load.getOther() ? &lowering.get(load.getOther()) : nullptr;
   WordFormat format(ir::elementBits(elementType), static_cast<int>(plan.accesses.front().size()));
+  format.isWide =
+      !lowering.hasProducts && llvm::any_of(load->getUsers(), llvm::IsaPred<scf::YieldOp>);
   bool isReadOnce = load.mayChangeMeanwhile() && !load.getResult().use_empty();
   Value owner = isReadOnce ? lowering.ownsElements(load.getType()) : Value();
 

@@ -345,18 +345,21 @@ static std::optional<int64_t> tripCount(scf::ForOp loop) {
                            (upper.getInt() - lower.getInt() + step.getInt() - 1) / step.getInt());
 }
 
-/// Iterations that a load can be ahead of its use.
-static int maxDistance(scf::ForOp loop) {
+int maxDistance(scf::ForOp loop) {
   std::optional<int64_t> trips = tripCount(loop);
   constexpr int64_t any = std::numeric_limits<int>::max();
   return static_cast<int>(trips ? std::min(*trips - 1, any) : any);
 }
 
-template <typename... Ops> static bool hasAny(scf::ForOp loop) {
-  auto result = loop->walk([](Operation *op) {
-    return llvm::isa<Ops...>(op) ? WalkResult::interrupt() : WalkResult::advance();
+static LoadsHeldBy whatHoldsLoads(scf::ForOp loop) {
+  LoadsHeldBy result = LoadsHeldBy::Nothing;
+  loop->walk([&](Operation *op) {
+    if (llvm::isa<ir::ReduceOp, ir::ScanOp, ir::ConvertLayoutOp>(op))
+      result = LoadsHeldBy::Exchanges;
+    else if (llvm::isa<ir::StoreOp>(op) && result == LoadsHeldBy::Nothing)
+      result = LoadsHeldBy::Stores;
   });
-  return result.wasInterrupted();
+  return result;
 }
 
 static int64_t recurrentWords(scf::ForOp loop) {
@@ -405,8 +408,7 @@ static bool becomesOperand(scf::ForOp loop, Operation *load) {
 
 LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   LoopFacts facts(loop);
-  facts.maxDistance = maxDistance(loop);
-  facts.distance = std::min(ir::stagesOf(loop) - 1, facts.maxDistance);
+  facts.distance = std::min(ir::stagesOf(loop) - 1, maxDistance(loop));
   facts.asksItself = loop->hasAttr(ir::loopStagesAttr);
   // Nothing is asked for where nothing can be ahead.
   if (facts.distance < 1)
@@ -439,8 +441,8 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
         return load.own.isCandidate && load.allocs.empty() && becomesOperand(loop, load.load);
       }))
     facts.chain = findChain(loop);
-  facts.hasExchange = hasAny<ir::ReduceOp, ir::ScanOp, ir::ConvertLayoutOp>(loop);
-  facts.holdsLoadsBack = (facts.hasExchange || hasAny<ir::StoreOp>(loop)) && !hasAssertion(loop);
+  if (!hasAssertion(loop))
+    facts.heldBy = whatHoldsLoads(loop);
   if (!facts.hasProduct) {
     facts.words.recurrent = recurrentWords(loop);
     facts.words.largest = largestWords(loop);

@@ -117,6 +117,9 @@ struct LoopWords {
   int64_t recurrent = 0, largest = 0;
 };
 
+/// The iteration before stores, or threads exchange in it.
+enum class LoadsHeldBy : uint8_t { Nothing, Stores, Exchanges };
+
 struct LoopFacts {
   explicit LoopFacts(mlir::scf::ForOp loop) : loop(loop) {}
 
@@ -124,19 +127,15 @@ struct LoopFacts {
   /// Iterations that loads shall be ahead of their use: what was asked for, and less than
   /// the iterations that there are.
   int distance = 0;
-  /// The latter alone.
-  int maxDistance = 0;
   /// The loop itself asks (tl.range), rather than the launch.
   bool asksItself = false;
   /// Products anywhere in the loop; wgmma in its own body.
   bool hasProduct = false, hasWgmma = false;
   /// A wgmma in the body or in one of its branches, which reads through another proxy.
   bool feedsWgmma = false;
-  /// Threads may wait for each other in the loop without products or shared operands.
-  bool hasExchange = false;
-  /// Loads wait for what the iteration before does with its own: it stores, or threads
-  /// exchange in it. Not where it asserts: loads shall not run before that.
-  bool holdsLoadsBack = false;
+  /// What keeps loads from starting before the iteration before is through. Not where it
+  /// asserts: loads shall not run before that.
+  LoadsHeldBy heldBy = LoadsHeldBy::Nothing;
   LoopWords words;
   /// Loads of the body, in its order.
   llvm::SmallVector<LoadFacts> loads;
@@ -161,6 +160,8 @@ struct LoopResources {
   int64_t roomForRings() const { return roomForTiles() - otherSharedBytes; }
 };
 
+/// Iterations that a load can be ahead of its use: fewer than there are.
+int maxDistance(mlir::scf::ForOp loop);
 bool isProduct(mlir::Operation *op);
 
 /// Notes on the module that loads are ahead of stores through other arguments of the

@@ -69,7 +69,7 @@ public:
     bool isStream = facts.asksItself && !facts.hasProduct;
     if (isStream)
       own = chooseForStream();
-    else if (facts.holdsLoadsBack && !facts.hasProduct)
+    else if (facts.heldBy != LoadsHeldBy::Nothing && !facts.hasProduct)
       own = chooseEarlyLoads();
     else if (!facts.chain)
       own = chooseForOperands();
@@ -322,9 +322,9 @@ private:
   /// variable with each iteration, which waits for the last load, unless the optimiser unrolls the
   /// loop: one in which threads exchange stays as it is. A loop that asks for stages gets these.
   void chooseForRegistersAlone(const OwnLoads &own) {
-    bool isAsked = facts.asksItself || facts.hasExchange;
+    bool isAsked = facts.asksItself || facts.heldBy == LoadsHeldBy::Exchanges;
     int farthest = isAsked ? chosen.distance : farthestRegisterLoads;
-    chooseRegisterDistance(own, std::min(farthest, facts.maxDistance));
+    chooseRegisterDistance(own, std::min(farthest, maxDistance(facts.loop)));
     chosen.distance = chosen.registerDistance;
   }
 
