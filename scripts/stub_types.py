@@ -308,7 +308,7 @@ from typing import Any
 from ..errors import AutotunerError as AutotunerError, OutOfResources as OutOfResources
 from ..errors import AssemblerError as PTXASError
 from ..tuning.config import Config as Config
-from .heuristics import Heuristics as Heuristics, heuristics as heuristics
+from .heuristic_arguments import Heuristics as Heuristics, heuristics as heuristics
 """,
         {
             "Autotuner.__call__": _ANY_CALL,
@@ -328,7 +328,7 @@ from .heuristics import Heuristics as Heuristics, heuristics as heuristics
             ],
         },
     ),
-    "runtime.heuristics": (
+    "runtime.heuristic_arguments": (
         """
 from collections.abc import Callable
 from typing import Any

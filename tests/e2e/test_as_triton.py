@@ -177,3 +177,37 @@ def test_types_name_the_package_that_the_program_imports(tmp_path):
     assert run("-c", "import tilewright.language as tl; print(repr(tl.int8))", PYTHONPATH=PYTHON).split() == [
         "tilewright.language.int8"
     ]
+
+
+def test_pytest_with_files_of_any_name(tmp_path, path_only, installed_triton):
+    """`python_files = *.py` sends pytest's finder after every module that it finds by itself, and it comes first."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\npython_files = *.py\n")
+    (tmp_path / "any.py").write_text(
+        "import sys, triton, triton.language as tl, triton.language.extra.cuda.libdevice\n"
+        "def test_one_copy():\n"
+        "    for name, module in list(sys.modules.items()):\n"
+        "        if name.startswith('triton.') and hasattr(module, '__name__'):\n"
+        "            assert module.__name__.startswith('tilewright'), name\n"
+        "    assert tl is sys.modules['tilewright.language']\n"
+    )
+    path = os.pathsep.join([str(path_only), str(installed_triton)])
+    out = run("-m", "tilewright", "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path / "any.py", PYTHONPATH=path)
+    assert "1 passed" in out
+
+
+def test_finder_goes_first(path_only):
+    program = (
+        "import sys, _tilewright_startup as s\n"
+        "s.install()\n"
+        "class Other:\n"
+        "    def find_spec(self, name, path=None, target=None): seen.append(name)\n"
+        "seen = []\n"
+        "sys.meta_path.insert(0, Other())\n"
+        "import colorsys, this_is_no_module" + "\n"
+    )
+    (path_only / "this_is_no_module.py").write_text("")
+    program += "import triton.language\nprint(seen[0], [name for name in seen if name.startswith('triton')])\n"
+    program += "print([type(finder).__name__ for finder in sys.meta_path[:2]], len(sys.meta_path))\n"
+    before = len(sys.meta_path)
+    first, second = run("-c", program, PYTHONPATH=path_only).splitlines()
+    assert first == "colorsys []" and second.startswith("['TritonFinder', 'Other']") and before > 0

@@ -339,3 +339,29 @@ def test_a_scope_inside_a_kernel_warns_once():
         with language.scope("host"):
             pass
     assert len(heard) == 1
+
+
+def test_no_submodule_hides_a_name():
+    """Loading a submodule binds its name in the package, over what the package would look up under that name."""
+    import importlib
+    import pkgutil
+
+    from tilewright.lazy_names import at
+
+    hidden = []
+    for end in ("", ".runtime", ".tools", ".compiler"):
+        package = importlib.import_module("tilewright" + end)
+        homes = getattr(vars(package).get("__getattr__"), "homes", {})
+        for module in pkgutil.iter_modules(package.__path__):
+            name = f"{package.__name__}.{module.name}"
+            # The module of the driver answers for the driver.
+            if module.name in homes and name not in ("tilewright.runtime.driver", "tilewright." + homes[module.name]):
+                importlib.import_module(name)
+                hidden += [name] if getattr(package, module.name) is not at(homes[module.name]) else []
+    assert not hidden
+
+
+def test_decorators_from_the_runtime():
+    from tilewright.runtime import autotune, heuristics
+
+    assert callable(autotune([], key=[])) and callable(heuristics({}))

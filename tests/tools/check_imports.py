@@ -129,7 +129,7 @@ LAYERS = {
     "runtime._async_compile": "launch",
     "runtime.tuned_attributes": "tuned",
     "tuning": "tuning",
-    "runtime.heuristics": "tuned",
+    "runtime.heuristic_arguments": "tuned",
     "runtime.tuned_arguments": "tuned",
     "runtime.autotuner": "tuned",
     "runtime.tuned_interpreter": "tuned",

@@ -32,7 +32,7 @@ from ..tuning.report import text_table
 from ..tuning.tuner import Tuner
 from . import tuned_interpreter
 from .driver import driver as drivers
-from .heuristics import Heuristics, heuristics
+from .heuristic_arguments import Heuristics, heuristics
 from .interface import KernelInterface, function_inside, kernel_inside
 from .launch_method import LaunchableType, launches_by_run, on_replacement
 from .tuned_arguments import device_of, dtype_text

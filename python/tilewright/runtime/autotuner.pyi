@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import AutotunerError as AutotunerError, OutOfResources as OutOfResources
 from ..errors import AssemblerError as PTXASError
 from ..tuning.config import Config as Config
-from .heuristics import Heuristics as Heuristics, heuristics as heuristics
+from .heuristic_arguments import Heuristics as Heuristics, heuristics as heuristics
 
 
 class Autotuner:
