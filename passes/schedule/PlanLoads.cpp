@@ -24,6 +24,11 @@ namespace tilewright::passes {
 /// Registers for what is loaded ahead into them, and those that any recurrence can spare.
 /// Guesses.
 static constexpr int64_t maxRegisterLoadWords = 16, fewWords = 4;
+/// Bytes that copies of a recurrence are ahead: more than memory has under way for a
+/// multiprocessor brings nothing. The gradient of an RMS norm takes 0.66 and 0.80 of the time with
+/// two rows of 4 KB each ahead, and 0.78 and 0.87 with one; 0.86 and 0.90 with one of 16 KB where
+/// two are slower; and 1.01 to 1.03 with one of 32 KB (H100, November 2026).
+static constexpr int64_t maxBytesAhead = 32 * 1024;
 /// Iterations that registers are loaded ahead at most. A step of a recurrence over rows, as of
 /// fla's HGRN, takes a tenth of the time that memory does.
 static constexpr int farthestRegisterLoads = 8;
@@ -325,7 +330,6 @@ private:
     bool isAsked = facts.asksItself || facts.heldBy == LoadsHeldBy::Exchanges;
     int farthest = isAsked ? chosen.distance : farthestRegisterLoads;
     chooseRegisterDistance(own, std::min(farthest, maxDistance(facts.loop)));
-    chosen.distance = chosen.registerDistance;
   }
 
   /// Finds room for the many words that a state is computed from, and keeps no block from a
@@ -349,11 +353,16 @@ private:
                             facts.words.carried + facts.words.largest + words + moreWords,
                             RegisterContext::Operands, resources.otherSharedBytes + sharedBytes);
     };
-    int distance = registers <= maxRegisterLoadWords ? chosen.distance : 0;
-    while (distance > 0 && blocksWith(registers, (distance + 1) * bytes) < blocksWith(0, 0))
+    int64_t blocks = blocksWith(0, 0);
+    if (blocks == 0)
+      return false;
+    if (bytes == 0)
+      return blocksWith(words, 0) == blocks;
+    auto distance = static_cast<int>(std::min<int64_t>(chosen.distance, maxBytesAhead / bytes));
+    while (distance > 0 && blocksWith(registers, (distance + 1) * bytes) < blocks)
       --distance;
-    if (distance == 0 || spread.copies.empty())
-      return blocksWith(words, 0) == blocksWith(0, 0);
+    if (distance == 0 || registers > maxRegisterLoadWords)
+      return false;
     chosen.distance = distance;
     own = std::move(spread);
     return true;

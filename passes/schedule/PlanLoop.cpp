@@ -376,6 +376,8 @@ LoopPlan plan(const LoopFacts &facts, const LoopResources &resources) {
     return result;
   ChosenLoads loads = chooseLoads(facts, resources, result);
   if (!facts.hasProduct && loads.rings.empty() && !loads.registers.empty()) {
+    // Copies may have been given up since.
+    loads.distance = loads.registerDistance;
     result.schedule = planEarlyLoads(facts, resources, loads);
     return result;
   }

@@ -7,6 +7,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from harness.assemble import assemble_for
 from harness.compare import assert_same
 from harness.element_types import exact_values
 
@@ -217,3 +218,45 @@ def test_small_elements_that_are_loaded_alone(device, name, trips, together):
             total = total * np.float32(0.5) + x[trip, ::2].astype(np.float32).max()
         expected[trip] = state + total
     assert_same(device.numpy(out), expected, signed_zeros=False)
+
+
+@tilewright.jit
+def gradient_kernel(x_ptr, dy_ptr, scale_ptr, dx_ptr, dw_ptr, rows, N: tl.constexpr, STAGES: tl.constexpr):
+    # As the gradient of a norm: a sum over rows is carried, and a number per row is loaded beside two rows.
+    index = tl.arange(0, N)
+    dw = tl.zeros((N,), tl.float32)
+    for row in tl.range(rows, num_stages=STAGES):
+        x, dy = tl.load(x_ptr + row * N + index), tl.load(dy_ptr + row * N + index)
+        scale = tl.load(scale_ptr + row)
+        dw += x * dy * scale
+        tl.store(dx_ptr + row * N + index, dy * scale + tl.sum(x * dy, 0))
+    tl.store(dw_ptr + index, dw)
+
+
+@pytest.mark.parametrize("warps", [4, 16])
+@pytest.mark.parametrize("stages", [None, 2, 5])
+@pytest.mark.parametrize("n", [512, 2048, 8192, 16384, 32768])
+def test_rows_of_any_size(n, stages, warps):
+    """Whether copies, registers or neither have room for them, the loop compiles."""
+    row = np.zeros(n, np.float32)
+    arrays = [row.copy() for _ in range(4)]
+    made = assemble_for(gradient_kernel, "sm_90a", [*arrays[:2], row[:1], *arrays[2:], 7, n, stages], {"num_warps": warps})
+    copies = made.asm["ptx"].count("cp.async.cg")
+    if stages is None:
+        # Two rows of at most 32 KB are copied ahead, but for what fits into four registers.
+        assert (copies > 0) == (n // warps // 32 > 1 and n <= 4096)
+    assert made.metadata.shared <= 227 * 1024
+
+
+@pytest.mark.parametrize("n", [128, 1024])
+@pytest.mark.parametrize("rows", [0, 1, 2, 5])
+def test_sum_over_rows(device, rows, n):
+    x, dy = (exact_values("float32", (rows + 1, n), seed=seed) % 4 for seed in range(2))
+    scale = exact_values("float32", rows + 1, seed=2) % 2
+    dx, dw = device.array(np.zeros((rows + 1, n), np.float32)), device.array(np.zeros(n, np.float32))
+    arrays = [device.array(each) for each in (x, dy, scale)]
+    device.run(gradient_kernel, (1,), *arrays, dx, dw, rows, N=n, STAGES=None, num_warps=1)
+    expected = np.zeros((rows + 1, n), np.float32)
+    expected[:rows] = dy[:rows] * scale[:rows, None] + (x[:rows] * dy[:rows]).sum(1, keepdims=True)
+    assert_same(device.numpy(dx), expected, signed_zeros=False)
+    assert_same(device.numpy(dw), (x[:rows] * dy[:rows] * scale[:rows, None]).sum(0), signed_zeros=False)
