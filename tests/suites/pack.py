@@ -53,6 +53,15 @@ WHEELS = [
     "platformdirs",
     "sqlalchemy",
     "frozendict",
+    "dargs",
+    "array-api-compat",
+    "wcmatch",
+    "bracex",
+    "ndindex",
+    "dpdata",
+    "mendeleev",
+    "lazy_import_plus",
+    "pytest_check",
 ]
 
 
