@@ -316,6 +316,16 @@ loadWholeOrMasked(FunctionLowering &lowering, llvm::ArrayRef<Value> distinctMask
   return llvm::to_vector_of<Value>(after->getArguments());
 }
 
+static WordFormat formatOf(ir::LoadOp load, const AccessPlan &plan,
+                           const FunctionLowering &lowering) {
+  WordFormat format(ir::elementBits(getElementTypeOrSelf(load.getType())),
+                    static_cast<int>(plan.accesses.front().size()));
+  // Loops without products carry what they load ahead so (LowerControlFlow.cpp).
+  format.isWide =
+      !lowering.hasProducts && llvm::any_of(load->getUsers(), llvm::IsaPred<scf::YieldOp>);
+  return format;
+}
+
 static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   auto load = llvm::cast<ir::LoadOp>(op);
   Type elementType = getElementTypeOrSelf(load.getType());
@@ -327,9 +337,7 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   const Registers &pointers = lowering.get(load.getPointer());
   const Registers *masks = load.getMask() ? &lowering.get(load.getMask()) : nullptr;
   const Registers *others = load.getOther() ? &lowering.get(load.getOther()) : nullptr;
-  WordFormat format(ir::elementBits(elementType), static_cast<int>(plan.accesses.front().size()));
-  format.isWide =
-      !lowering.hasProducts && llvm::any_of(load->getUsers(), llvm::IsaPred<scf::YieldOp>);
+  WordFormat format = formatOf(load, plan, lowering);
   bool isReadOnce = load.mayChangeMeanwhile() && !load.getResult().use_empty();
   Value owner = isReadOnce ? lowering.ownsElements(load.getType()) : Value();
 
