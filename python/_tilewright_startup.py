@@ -71,7 +71,7 @@ class TritonFinder:
     """Finds `triton` and its submodules, and the distribution of that name."""
 
     def find_spec(self, fullname, path=None, target=None):
-        if sys.meta_path[0] is not self:
+        if self in sys.meta_path[1:]:
             self._go_first()
         if fullname != "triton" and not fullname.startswith("triton."):
             return None

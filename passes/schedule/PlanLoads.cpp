@@ -292,7 +292,7 @@ private:
 
   /// The little that an iteration loads: no more than the state that it hands on, or half of
   /// what it computes with it. Loops that work on what they load, as large rows, have none to
-  /// spare, and their blocks take turns in waiting.
+  /// spare, and their blocks take turns in waiting. A state may be computed from more.
   OwnLoads chooseEarlyLoads() {
     OwnLoads own;
     // Threads wait for each other where one load goes through shared memory.

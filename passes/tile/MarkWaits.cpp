@@ -65,6 +65,8 @@ static bool isStep(Value source, Value variable) {
     if (value == variable && isAdded)
       return true;
     Operation *op = value.getDefiningOp();
+    if (llvm::isa_and_nonnull<ir::LoadOp>(op))
+      continue; // its address is no part of the sum
     llvm::SmallVector<Value> sources;
     if (!carriedFrom(value, sources) && op)
       sources.assign(op->operand_begin(), op->operand_end());
