@@ -19,127 +19,60 @@ using namespace mlir;
 
 namespace tilewright::codegen {
 
-/// How the registers of a value cross blocks: as they are; 16-bit elements two to a word, as
-/// matrix instructions have them; or each element in a word of its own.
-enum class Crossing : uint8_t { Plain, Packed, Widened };
-using Crossings = llvm::SmallVector<Crossing>;
-
-/// Words of a product in flight must not be taken apart and put together again; and the
-/// rounding of a carried operand would be moved after the start of the next product, whose
-/// accumulator it reads.
-static Crossings crossingsOf(TypeRange types) {
-  return llvm::map_to_vector(types, [](Type type) {
-    Type element = getElementTypeOrSelf(type);
-    bool isPacked =
-        (element.isF16() || element.isBF16()) && FunctionLowering::numRegisters(type) > 1;
-    return isPacked ? Crossing::Packed : Crossing::Plain;
-  });
-}
-
-/// Whether a later iteration gets what `variable` loads in this one, element by element.
-static bool isLoadedAhead(scf::ForOp loop, BlockArgument variable) {
-  Value value = variable;
-  // Loaded several iterations ahead, it passes through a variable for each of them.
-  for (unsigned hops = 0; hops < loop.getNumRegionIterArgs(); ++hops) {
-    auto argument = llvm::dyn_cast<BlockArgument>(value);
-    if (!argument || argument.getOwner() != loop.getBody() || argument.getArgNumber() == 0)
-      break;
-    value = loop.getTiedLoopYieldedValue(argument)->get();
-  }
-  auto load = value.getDefiningOp<ir::LoadOp>();
-  return load && !load->hasAttr(ir::vectorElementsAttr);
-}
-
-/// Packing what is loaded ahead would wait for it, before there is a use. So does the assembler
-/// at the end of an iteration, where it moves registers of less than a word.
-static Crossings crossingsOf(FunctionLowering &lowering, scf::ForOp loop) {
-  Crossings crossings = crossingsOf(loop.getResultTypes());
-  // Products leave no registers for words that are half empty.
-  if (lowering.hasProducts)
-    return crossings;
-  for (auto [crossing, variable] : llvm::zip(crossings, loop.getRegionIterArgs()))
-    if (ir::elementBits(getElementTypeOrSelf(variable)) == 16 && isLoadedAhead(loop, variable))
-      crossing = Crossing::Widened;
-  return crossings;
-}
-
-/// A 16-bit element in a word: what is above it does not matter.
-static Value widen(FunctionLowering &lowering, Value element) {
-  OpBuilder &builder = lowering.builder;
-  Value bits = builder.createOrFold<LLVM::BitcastOp>(lowering.loc, builder.getI16Type(), element);
-  if (auto cast = element.getDefiningOp<LLVM::BitcastOp>())
-    bits = cast.getArg();
-  if (auto narrow = bits.getDefiningOp<LLVM::TruncOp>();
-      narrow && narrow.getArg().getType().isInteger(32))
-    return narrow.getArg(); // as it has been loaded
-  return builder.create<LLVM::ZExtOp>(lowering.loc, builder.getI32Type(), bits);
+/// Whether the registers of a tile cross blocks two to a word, as matrix
+/// instructions have them. Words of a product in flight must not be taken apart
+/// and put together again; and the rounding of a carried operand would be moved
+/// after the start of the next product, whose accumulator it reads.
+static bool crossesPacked(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return (element.isF16() || element.isBF16()) && FunctionLowering::numRegisters(type) > 1;
 }
 
 /// The registers of several values, one after the other.
-static llvm::SmallVector<Value> flatten(FunctionLowering &lowering, ValueRange values,
-                                        const Crossings &crossings) {
-  llvm::SmallVector<Value> all;
-  for (auto [value, crossing] : llvm::zip(values, crossings)) {
-    Registers registers = lowering.get(value);
-    if (crossing == Crossing::Packed)
-      registers = packForMatrix(lowering, registers);
-    if (crossing == Crossing::Widened)
-      for (Value &element : registers)
-        element = widen(lowering, element);
-    llvm::append_range(all, registers);
-  }
-  return all;
-}
 static llvm::SmallVector<Value> flatten(FunctionLowering &lowering, ValueRange values) {
-  return flatten(lowering, values, crossingsOf(values.getTypes()));
+  llvm::SmallVector<Value> all;
+  for (Value value : values)
+    llvm::append_range(all, crossesPacked(value.getType())
+                                ? packForMatrix(lowering, lowering.get(value))
+                                : lowering.get(value));
+  return all;
 }
 
 /// A new block after the current one with an argument per register of `types`.
-static Block *addBlock(FunctionLowering &lowering, TypeRange types, const Crossings &crossings,
+static Block *addBlock(FunctionLowering &lowering, TypeRange types,
                        llvm::ArrayRef<Type> leading = {}) {
   OpBuilder::InsertionGuard guard(lowering.builder);
   Block *block = lowering.builder.createBlock(&lowering.function.getBody());
   for (Type type : leading)
     block->addArgument(type, lowering.loc);
-  for (auto [type, crossing] : llvm::zip(types, crossings)) {
-    Type registerType = crossing == Crossing::Plain
-                            ? lowering.registerType(getElementTypeOrSelf(type))
-                            : lowering.builder.getI32Type();
-    int count = FunctionLowering::numRegisters(type) / (crossing == Crossing::Packed ? 2 : 1);
+  for (Type type : types) {
+    Type registerType = lowering.registerType(getElementTypeOrSelf(type));
+    int count = FunctionLowering::numRegisters(type);
+    if (crossesPacked(type)) {
+      registerType = lowering.builder.getI32Type();
+      count /= 2;
+    }
     for (; count > 0; --count)
       block->addArgument(registerType, lowering.loc);
   }
   return block;
 }
-static Block *addBlock(FunctionLowering &lowering, TypeRange types) {
-  return addBlock(lowering, types, crossingsOf(types));
-}
 
 /// Sets `values` from the arguments of `block`, starting at `first`.
-static void bind(FunctionLowering &lowering, ValueRange values, Block *block,
-                 const Crossings &crossings, unsigned first = 0) {
-  OpBuilder &builder = lowering.builder;
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(block);
-  for (auto [value, crossing] : llvm::zip(values, crossings)) {
-    Type registerType = lowering.registerType(getElementTypeOrSelf(value.getType()));
-    int count =
-        FunctionLowering::numRegisters(value.getType()) / (crossing == Crossing::Packed ? 2 : 1);
+static void bind(FunctionLowering &lowering, ValueRange values, Block *block, unsigned first = 0) {
+  OpBuilder::InsertionGuard guard(lowering.builder);
+  lowering.builder.setInsertionPointToStart(block);
+  for (Value value : values) {
+    bool isPacked = crossesPacked(value.getType());
+    int count = FunctionLowering::numRegisters(value.getType()) / (isPacked ? 2 : 1);
     auto arguments = block->getArguments().slice(first, count);
     Registers registers(arguments.begin(), arguments.end());
-    if (crossing == Crossing::Packed)
-      registers = unpackFromMatrix(lowering, registers, registerType);
-    if (crossing == Crossing::Widened)
-      for (Value &element : registers)
-        element = builder.create<LLVM::BitcastOp>(
-            lowering.loc, registerType,
-            builder.create<LLVM::TruncOp>(lowering.loc, builder.getI16Type(), element));
+    if (isPacked)
+      registers = unpackFromMatrix(lowering, registers,
+                                   lowering.registerType(getElementTypeOrSelf(value.getType())));
     lowering.set(value, std::move(registers));
     first += count;
   }
-}
-static void bind(FunctionLowering &lowering, ValueRange values, Block *block) {
-  bind(lowering, values, block, crossingsOf(values.getTypes()));
 }
 
 /// Lowers a region's block at the start of `block`; afterwards the builder is at
@@ -157,12 +90,11 @@ static LogicalResult lowerFor(Operation *op, FunctionLowering &lowering) {
   Value upper = lowering.getScalar(loop.getUpperBound());
   Value step = lowering.getScalar(loop.getStep());
 
-  Crossings crossings = crossingsOf(lowering, loop);
-  Block *header = addBlock(lowering, loop.getResultTypes(), crossings, {lower.getType()});
+  Block *header = addBlock(lowering, loop.getResultTypes(), {lower.getType()});
   Block *body = addBlock(lowering, {});
   Block *exit = addBlock(lowering, {});
   llvm::SmallVector<Value> entry{lower};
-  llvm::append_range(entry, flatten(lowering, loop.getInitArgs(), crossings));
+  llvm::append_range(entry, flatten(lowering, loop.getInitArgs()));
   builder.create<LLVM::BrOp>(loc, entry, header);
 
   builder.setInsertionPointToEnd(header);
@@ -171,19 +103,18 @@ static LogicalResult lowerFor(Operation *op, FunctionLowering &lowering) {
   builder.create<LLVM::CondBrOp>(loc, more, body, exit);
 
   lowering.set(loop.getInductionVar(), {induction});
-  bind(lowering, loop.getRegionIterArgs(), header, crossings, 1);
+  bind(lowering, loop.getRegionIterArgs(), header, 1);
   if (failed(lowerInto(lowering, *loop.getBody(), body)))
     return failure();
   // Wraps only where the last value lies within one step of the type's end,
   // where the language leaves the loop's behaviour open.
   Value next = builder.create<LLVM::AddOp>(loc, induction, step, LLVM::IntegerOverflowFlags::nsw);
   llvm::SmallVector<Value> again{next};
-  llvm::append_range(again,
-                     flatten(lowering, loop.getBody()->getTerminator()->getOperands(), crossings));
+  llvm::append_range(again, flatten(lowering, loop.getBody()->getTerminator()->getOperands()));
   builder.create<LLVM::BrOp>(loc, again, header);
 
   builder.setInsertionPointToEnd(exit);
-  bind(lowering, loop.getResults(), header, crossings, 1);
+  bind(lowering, loop.getResults(), header, 1);
   lowering.loc = loc;
   return success();
 }

@@ -158,13 +158,11 @@ static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, V
                                                    bool isVolatile) {
   OpBuilder &builder = lowering.builder;
   int numWords = format.numWords;
-  bool isWide = format.isWide && numWords == 1 && format.wordBits == 16;
-  const char *constraint = isWide ? "r" : format.constraint();
   // Operands: outputs, address, then predicate, policy, initial values.
   llvm::SmallVector<Value> operands{address};
   std::string constraints;
   for (int word = 0; word < numWords; ++word)
-    constraints += std::string(word ? ",=" : "=") + constraint;
+    constraints += std::string(word ? ",=" : "=") + format.constraint();
   constraints += ",l";
   std::string assembly;
   if (predicate) {
@@ -181,21 +179,16 @@ static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, V
   }
   if (predicate)
     for (int word = 0; word < numWords; ++word) {
-      operands.push_back(
-          isWide ? builder.create<LLVM::ZExtOp>(lowering.loc, builder.getI32Type(), initial[word])
-                 : widenByte(lowering, initial[word]));
+      operands.push_back(widenByte(lowering, initial[word]));
       constraints += "," + std::to_string(word);
     }
   constraints += ",~{memory}";
 
   Type wordType = format.wordBits == 8 ? builder.getIntegerType(16) : format.wordType(builder);
-  if (isWide)
-    wordType = builder.getI32Type();
   llvm::SmallVector<Value> words;
   if (numWords == 1) {
     Value word = lowering.inlineAsm(wordType, operands, assembly + ";", constraints, isVolatile);
-    words.push_back(isWide ? builder.create<LLVM::TruncOp>(lowering.loc, builder.getI16Type(), word)
-                           : narrowByte(lowering, word, format));
+    words.push_back(narrowByte(lowering, word, format));
     return words;
   }
   llvm::SmallVector<Type> types(numWords, wordType);
@@ -316,16 +309,6 @@ loadWholeOrMasked(FunctionLowering &lowering, llvm::ArrayRef<Value> distinctMask
   return llvm::to_vector_of<Value>(after->getArguments());
 }
 
-static WordFormat formatOf(ir::LoadOp load, const AccessPlan &plan,
-                           const FunctionLowering &lowering) {
-  WordFormat format(ir::elementBits(getElementTypeOrSelf(load.getType())),
-                    static_cast<int>(plan.accesses.front().size()));
-  // Loops without products carry what they load ahead so (LowerControlFlow.cpp).
-  format.isWide =
-      !lowering.hasProducts && llvm::any_of(load->getUsers(), llvm::IsaPred<scf::YieldOp>);
-  return format;
-}
-
 static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   auto load = llvm::cast<ir::LoadOp>(op);
   Type elementType = getElementTypeOrSelf(load.getType());
@@ -337,7 +320,7 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   const Registers &pointers = lowering.get(load.getPointer());
   const Registers *masks = load.getMask() ? &lowering.get(load.getMask()) : nullptr;
   const Registers *others = load.getOther() ? &lowering.get(load.getOther()) : nullptr;
-  WordFormat format = formatOf(load, plan, lowering);
+  WordFormat format(ir::elementBits(elementType), static_cast<int>(plan.accesses.front().size()));
   bool isReadOnce = load.mayChangeMeanwhile() && !load.getResult().use_empty();
   Value owner = isReadOnce ? lowering.ownsElements(load.getType()) : Value();
 

@@ -33,8 +33,6 @@ AccessPlan planAccesses(mlir::Operation *op, mlir::Type type, const TargetInfo &
 struct WordFormat {
   unsigned elementBits, wordBits;
   int numWords, perWord;
-  /// A load under a mask gives a single 16-bit word as a register of 32, for a loop to carry.
-  bool isWide = false;
   WordFormat(unsigned elementBits, int numElements);
   mlir::Type wordType(mlir::OpBuilder &builder) const;
   /// Constraint letter and type suffix of a word in inline PTX. A byte travels

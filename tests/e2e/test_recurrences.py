@@ -206,7 +206,7 @@ def half_kernel(gate_ptr, in_ptr, out_ptr, trips, N: tl.constexpr, TOGETHER: tl.
 @pytest.mark.parametrize("trips", [0, 1, 2, 3, 11])
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "int16", "int8"])
 def test_small_elements_that_are_loaded_alone(device, name, trips, together):
-    """They cross iterations in a register each, several iterations ahead."""
+    """They are loaded several iterations ahead."""
     gate = exact_values(name, (trips + 1, 256)) % 2
     x = exact_values(name, (trips + 1, 512), seed=1) % 4
     out = device.array(np.zeros((trips + 1, 256), np.float32))
