@@ -25,12 +25,13 @@ namespace tilewright::passes {
 /// Guesses.
 static constexpr int64_t maxRegisterLoadWords = 16, fewWords = 4;
 /// Bytes that copies of a recurrence are ahead: more than memory has under way for a
-/// multiprocessor brings nothing. The gradient of an RMS norm takes 0.66 and 0.80 of the time with
-/// two rows of 4 KB each ahead, and 0.78 and 0.87 with one; 0.86 and 0.90 with one of 16 KB where
-/// two are slower; and 1.01 to 1.03 with one of 32 KB (H100, November 2026).
+/// multiprocessor brings nothing. The gradient of an RMS norm loads two rows in each iteration.
+/// With rows of 4 and 8 KB it takes 0.66 and 0.79 of the time two iterations ahead, 0.78 and 0.89
+/// one ahead; with 16 KB 0.90 to 0.94, and 0.87 to 0.91 one ahead; with 32 KB 0.98 to 1.02 one
+/// ahead (H100, November 2026).
 static constexpr int64_t maxBytesAhead = 32 * 1024;
-/// Iterations that registers are loaded ahead at most. A step of a recurrence over rows, as of
-/// fla's HGRN, takes a tenth of the time that memory does.
+/// Iterations that registers are loaded ahead at most. A guess: a step of a recurrence over rows,
+/// as of fla's HGRN, has a hundred cycles of its own, and memory takes several times that.
 static constexpr int farthestRegisterLoads = 8;
 /// A recurrence loads so many times its state at most to be loaded ahead: a GRU with a gate for
 /// each number of the state loads three. A guess.
@@ -61,6 +62,9 @@ namespace {
 struct OwnLoads {
   llvm::SmallVector<const LoadFacts *> copies, registers;
 };
+
+/// Whether each thread has elements of its own to copy.
+bool isSpread(const LoadFacts &load) { return !load.own.isShort && load.own.log2Repeats == 0; }
 
 class LoadChoice {
 public:
@@ -124,7 +128,7 @@ private:
     for (const LoadFacts &load : facts.loads) {
       if (!load.own.isCandidate || (load.own.isShort && hasFewRegisters()))
         continue;
-      bool takesCopies = !load.own.isShort && load.own.log2Repeats == 0;
+      bool takesCopies = isSpread(load);
       if (!takesCopies) {
         refuse(load, load.own.isShort ? "it has fewer elements than the block has threads"
                                       : "several elements of it have one address");
@@ -341,8 +345,7 @@ private:
     OwnLoads spread;
     int64_t bytes = 0, registers = 0;
     for (const LoadFacts *load : own.registers) {
-      bool takesCopies = load->own.isCandidate && !load->own.isShort &&
-                         load->own.log2Repeats == 0 && load->copyObstacle.empty();
+      bool takesCopies = load->own.isCandidate && isSpread(*load) && load->copyObstacle.empty();
       (takesCopies ? spread.copies : spread.registers).push_back(load);
       bytes += takesCopies ? load->tileBytes() : 0;
       registers += takesCopies ? 0 : load->own.words;

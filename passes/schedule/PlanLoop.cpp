@@ -376,7 +376,7 @@ LoopPlan plan(const LoopFacts &facts, const LoopResources &resources) {
     return result;
   ChosenLoads loads = chooseLoads(facts, resources, result);
   if (!facts.hasProduct && loads.rings.empty() && !loads.registers.empty()) {
-    // Copies may have been given up since.
+    // The distance was that of copies, which have been given up where there were any.
     loads.distance = loads.registerDistance;
     result.schedule = planEarlyLoads(facts, resources, loads);
     return result;

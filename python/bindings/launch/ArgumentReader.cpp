@@ -177,7 +177,7 @@ void ArgumentReader::readIntAsDeclared(ArgumentPlace &place, PyObject *value) {
     raiseArgumentType(place.name(), value);
   if (param.annotatedBool && !isUnsigned64 && (number == 0 || number == 1))
     return readBool(place, number != 0);
-  // Compiled in, an annotated 1 keeps the type that it is given there.
+  // The body gets it as a scalar of the declared type, if there is one (EmitModule.cpp).
   if (number == 1 && !param.noSpecialize && !isUnsigned64) {
     place.code = intOneCode;
     return;
