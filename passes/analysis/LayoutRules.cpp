@@ -23,6 +23,21 @@ RankedTensorType tileType(Value value) { return llvm::dyn_cast<RankedTensorType>
 
 bool isTile(Value value) { return static_cast<bool>(tileType(value)); }
 
+bool isSplat(Value value) {
+  DenseElementsAttr dense;
+  return value.getDefiningOp<ir::SplatOp>() ||
+         (matchPattern(value, m_Constant(&dense)) && dense.isSplat());
+}
+
+Value splatScalar(Value value, OpBuilder &builder) {
+  if (auto splat = value.getDefiningOp<ir::SplatOp>())
+    return splat.getSource();
+  DenseElementsAttr dense;
+  if (!matchPattern(value, m_Constant(&dense)) || !dense.isSplat())
+    return {};
+  return builder.create<arith::ConstantOp>(value.getLoc(), dense.getSplatValue<TypedAttr>());
+}
+
 int64_t wordsPerThread(RankedTensorType type) {
   int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
   return elements * ir::elementBits(type.getElementType()) / 32;

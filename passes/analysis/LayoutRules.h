@@ -22,6 +22,10 @@ namespace tilewright::passes {
 /// The tile type of a value; null for scalars.
 mlir::RankedTensorType tileType(mlir::Value value);
 bool isTile(mlir::Value value);
+/// Whether all elements are one scalar, by a splat or a constant.
+bool isSplat(mlir::Value value);
+/// The scalar that fills such a tile, made anew for a constant; null where there is none.
+mlir::Value splatScalar(mlir::Value value, mlir::OpBuilder &builder);
 /// Registers of 32 bits that a tile takes of a thread.
 int64_t wordsPerThread(mlir::RankedTensorType type);
 /// Bytes of all elements.

@@ -45,23 +45,6 @@ namespace {
 // Elementwise before broadcast
 //===----------------------------------------------------------------------===//
 
-/// The scalar that fills a tile: of a splat, or of a splat constant (made anew).
-/// Null where there is none.
-Value splatScalar(Value value, PatternRewriter &rewriter) {
-  if (auto splat = value.getDefiningOp<ir::SplatOp>())
-    return splat.getSource();
-  DenseElementsAttr dense;
-  if (!matchPattern(value, m_Constant(&dense)) || !dense.isSplat())
-    return {};
-  return rewriter.create<arith::ConstantOp>(value.getLoc(), dense.getSplatValue<TypedAttr>());
-}
-
-bool isSplat(Value value) {
-  DenseElementsAttr dense;
-  return value.getDefiningOp<ir::SplatOp>() ||
-         (matchPattern(value, m_Constant(&dense)) && dense.isSplat());
-}
-
 /// The type of `result` with the shape of `like`, or its element type for null.
 Type retype(Type result, RankedTensorType like) {
   Type element = getElementTypeOrSelf(result);

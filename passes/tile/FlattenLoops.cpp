@@ -25,6 +25,11 @@
 // registers are dearer than arithmetic. An inner loop that may not run at all keeps its
 // two loops, on a branch.
 //
+// A variable of the inner loop that advances by the same amount in each iteration, as an
+// address along K does, is computed as x0 + k * step. Carried, it would take registers, and
+// what is known of its first value (that addresses lie in a row, are aligned) would be lost:
+// before the first tile it has none.
+//
 // Example: rows and columns of a persistent product, which lie within the matrix by
 // where(row < M, row, 0), took three instructions for each 16 bytes that are copied, in
 // each iteration. An iteration of 128x128x128, by 4 warps on sm_90a, has 212 instructions
@@ -40,6 +45,7 @@
 #include "passes/analysis/AxisInfo.h"
 #include "passes/analysis/LayoutRules.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -115,6 +121,9 @@ private:
     Value outer, inner;
   } trips;
   llvm::SmallVector<Operation *> before, after;
+  /// How far each variable of the inner loop goes in an iteration, a tile or a scalar from
+  /// outside of it; null for those that are carried.
+  llvm::SmallVector<Value> steps;
   /// What all others use of `before`: values from a tile's first iteration, and tiles that
   /// are made again from them in each.
   llvm::SmallVector<Value> kept;
@@ -153,12 +162,31 @@ private:
     for (Operation *op : before)
       if (!isMemoryEffectFree(op))
         return refuse("it accesses memory before its inner loop");
+    for (BlockArgument variable : inner.getRegionIterArgs())
+      steps.push_back(stepOf(variable));
     chooseKept();
     IntegerAttr lower, upper;
     innerAlwaysRuns = matchPattern(inner.getLowerBound(), m_Constant(&lower)) &&
                       matchPattern(inner.getUpperBound(), m_Constant(&upper)) &&
                       lower.getInt() < upper.getInt();
     return true;
+  }
+
+  /// What the inner loop adds to `variable` each time, if it is the same for all elements.
+  Value stepOf(BlockArgument variable) {
+    Operation *next = inner.getTiedLoopYieldedValue(variable)->get().getDefiningOp();
+    Value step;
+    if (auto address = llvm::dyn_cast_or_null<ir::AddPtrOp>(next)) {
+      if (address.getPointer() == variable)
+        step = address.getOffset();
+    } else if (auto sum = llvm::dyn_cast_or_null<arith::AddIOp>(next)) {
+      step = sum.getLhs() == variable   ? sum.getRhs()
+             : sum.getRhs() == variable ? sum.getLhs()
+                                        : Value();
+    }
+    if (!step || !inner.isDefinedOutsideOfLoop(step))
+      return {};
+    return !isTile(step) || isSplat(step) ? step : Value();
   }
 
   void chooseKept() {
@@ -204,6 +232,11 @@ private:
         Operation *op = outer.getBody()->findAncestorOpInBlock(*user);
         if (llvm::is_contained(after, op))
           continue;
+        if (user == inner || user == inner.getBody()->getTerminator()) {
+          if (!followVariables(derived[next], derived))
+            return false;
+          continue;
+        }
         if (llvm::isa<ir::LoadOp>(user) && (!load || load == user))
           load = user;
         else if (isMemoryEffectFree(user) && user->getNumRegions() == 0 &&
@@ -213,6 +246,21 @@ private:
           return false;
       }
     return load;
+  }
+
+  /// Adds the variables of the inner loop that start as `value` or become it; false where one
+  /// of them is carried.
+  bool followVariables(Value value, llvm::SetVector<Value> &derived) {
+    for (auto [variable, init, yielded, step] :
+         llvm::zip(inner.getRegionIterArgs(), inner.getInitArgs(),
+                   inner.getBody()->getTerminator()->getOperands(), steps)) {
+      if (init != value && yielded != value)
+        continue;
+      if (!step)
+        return false;
+      derived.insert(variable);
+    }
+    return true;
   }
 
   static void addNeeds(Operation *op, llvm::SetVector<Value> &needed) {
@@ -244,8 +292,9 @@ private:
     // k, o, variables of the outer loop, of the inner loop, kept values.
     llvm::SmallVector<Value> inits = {zero, outer.getLowerBound()};
     llvm::append_range(inits, outer.getInitArgs());
-    for (Value variable : inner.getInitArgs())
-      inits.push_back(startOf(variable.getType()));
+    for (auto [variable, step] : llvm::zip(inner.getInitArgs(), steps))
+      if (!step)
+        inits.push_back(startOf(variable.getType()));
     llvm::append_range(inits, startsOfKept());
     auto loop = builder.create<scf::ForOp>(loc, zero, total, one, inits);
     loop->setAttrs(inner->getDiscardableAttrDictionary());
@@ -295,7 +344,7 @@ private:
 
   void makeBody(scf::ForOp loop, Value last) {
     auto arguments = loop.getRegionIterArgs();
-    unsigned numOuter = outer.getNumRegionIterArgs(), numInner = inner.getNumRegionIterArgs();
+    unsigned numOuter = outer.getNumRegionIterArgs(), numInner = llvm::count(steps, nullptr);
     Value k = arguments[0], o = arguments[1];
     IRMapping mapping;
     mapping.map(outer.getInductionVar(), o);
@@ -314,24 +363,52 @@ private:
     Value offset = builder.create<arith::MulIOp>(loc, k, inner.getStep());
     mapping.map(inner.getInductionVar(),
                 builder.create<arith::AddIOp>(loc, inner.getLowerBound(), offset));
-    for (auto [index, variable] : llvm::enumerate(inner.getRegionIterArgs())) {
-      Value start = mapping.lookupOrDefault(inner.getInitArgs()[index]);
-      mapping.map(variable, builder.create<arith::SelectOp>(loc, isFirst, start,
-                                                            arguments[2 + numOuter + index]));
+    ValueRange carried = arguments.slice(2 + numOuter, numInner);
+    for (auto [variable, init, step] :
+         llvm::zip(inner.getRegionIterArgs(), inner.getInitArgs(), steps)) {
+      Value start = mapping.lookupOrDefault(init);
+      if (step) {
+        mapping.map(variable, advanced(start, mapping.lookupOrDefault(step), variable, k));
+        continue;
+      }
+      mapping.map(variable, builder.create<arith::SelectOp>(loc, isFirst, start, carried.front()));
+      carried = carried.drop_front();
     }
     for (Operation &op : inner.getBody()->without_terminator())
       builder.clone(op, mapping);
     llvm::SmallVector<Value> innerNow;
-    for (Value yielded : inner.getBody()->getTerminator()->getOperands())
-      innerNow.push_back(mapping.lookupOrDefault(yielded));
-    for (auto [result, now] : llvm::zip(inner.getResults(), innerNow))
+    for (auto [result, yielded, step] :
+         llvm::zip(inner.getResults(), inner.getBody()->getTerminator()->getOperands(), steps)) {
+      Value now = mapping.lookupOrDefault(yielded);
       mapping.map(result, now);
+      if (!step)
+        innerNow.push_back(now);
+    }
 
     llvm::SmallVector<Value> yielded = advance(k, o, isLast);
     llvm::append_range(yielded, finishTile(isLast, mapping, arguments.slice(2, numOuter)));
     llvm::append_range(yielded, innerNow);
     llvm::append_range(yielded, keptNow);
     builder.create<scf::YieldOp>(loc, yielded);
+  }
+
+  /// A variable that starts as `start` and has gone by `step` for `k` times. As many
+  /// additions of the step in its own width, or of an offset in 64 bits, come to the same.
+  Value advanced(Value start, Value step, BlockArgument variable, Value k) {
+    Operation *next = inner.getTiedLoopYieldedValue(variable)->get().getDefiningOp();
+    auto address = llvm::dyn_cast<ir::AddPtrOp>(next);
+    Value scalar = isTile(step) ? splatScalar(step, builder) : step;
+    Type width = address ? builder.getI64Type() : scalar.getType();
+    auto resized = [&](Value number, bool isUnsigned) {
+      return convertScalarToDtype(builder, loc, number, width, isUnsigned);
+    };
+    Value way = builder.create<arith::MulIOp>(
+        loc, resized(scalar, address && address.getIsUnsigned()), resized(k, false));
+    if (auto tile = llvm::dyn_cast<RankedTensorType>(step.getType()))
+      way = builder.create<ir::SplatOp>(loc, tile.clone(width), way);
+    if (address)
+      return builder.create<ir::AddPtrOp>(loc, start, way);
+    return builder.create<arith::AddIOp>(loc, start, way);
   }
 
   llvm::SmallVector<Value> computeKept(Value isFirst, const IRMapping &outside,

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pipelined, flattened and chained loops of the benchmarks' kernels, on the emulator.
+"""Pipelined and chained loops of the benchmarks' kernels, on the emulator.
 
 The question is how many times a loop runs that the compiler has unrolled into
 prologue, body and epilogue: not at all, less often than there are stages, as
@@ -144,70 +144,6 @@ def test_omissions_are_seen(monkeypatch, line, message):
     monkeypatch.setattr(ptx_emulator, "launch", launch_without)
     with pytest.raises(EmulationError, match=message):
         multiply(Emulator("sm_90a"), "descriptors", 64, 32, 5, (64, 32, 32, 4, 3))
-
-
-# Two programs for five tiles: the last iterations of one program are fewer.
-@pytest.mark.parametrize("trips", [0, 1, 2, 4])
-@pytest.mark.parametrize("flatten", [False, True], ids=["nested", "flat"])
-@pytest.mark.parametrize("split", [False, True], ids=["whole", "halves"])
-def test_persistent_product(flatten, split, trips):
-    actual, expected = multiply(
-        Emulator("sm_90a"), "persistent", 5 * 64, 32, trips, (64, 32, 32, 4, 3), programs=2, FLATTEN=flatten, SPLIT_C=split
-    )
-    assert_same(actual, expected, signed_zeros=False)
-
-
-@tilewright.jit
-def scaled_tiles_kernel(x_ptr, out_ptr, tiles, steps, BLOCK: tl.constexpr):
-    columns = tl.arange(0, BLOCK)
-    for tile in tl.range(0, tiles, flatten=True):
-        # A number that comes from a tile, before the inner loop.
-        factor = tl.sum(columns + tile, 0)
-        acc = tl.zeros((BLOCK,), tl.int32)
-        for step in range(0, steps):
-            acc += tl.load(x_ptr + step * BLOCK + columns) * factor
-        tl.store(out_ptr + tile * BLOCK + columns, acc)
-
-
-@pytest.mark.parametrize("steps", [0, 1, 3])
-def test_flattened_loop_with_a_sum_in_front(steps):
-    x, out = exact_values("int32", (4, 32)), np.full((3, 32), 77, np.int32)
-    Emulator("sm_90a").run(scaled_tiles_kernel, (1,), x, out, 3, steps, BLOCK=32, num_warps=1)
-    factors = np.arange(32).sum() + 32 * np.arange(3)
-    assert_same(out, (x[:steps].sum(axis=0)[None, :] * factors[:, None]).astype(np.int32))
-
-
-@tilewright.jit
-def clamped_rows_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
-    """Rows and columns of a tile are found before its inner loop; those beyond the end read the first one instead."""
-    across, within = tl.cdiv(N, BLOCK_N), tl.arange(0, BLOCK_K)
-    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BLOCK_M) * across, tl.num_programs(0), flatten=True):
-        rows = tile // across * BLOCK_M + tl.arange(0, BLOCK_M)
-        columns = tile % across * BLOCK_N + tl.arange(0, BLOCK_N)
-        a_rows, b_rows = tl.where(rows < M, rows, 0), tl.where(columns < N, columns, 0)
-        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for step in range(tl.cdiv(K, BLOCK_K)):
-            k = step * BLOCK_K + within
-            a = tl.load(a_ptr + a_rows[:, None] * K + k[None, :], mask=k[None, :] < K, other=0.0)
-            b = tl.load(b_ptr + b_rows[None, :] * K + k[:, None], mask=k[:, None] < K, other=0.0)
-            total = tl.dot(a, b, total)
-        mask = (rows[:, None] < M) & (columns[None, :] < N)
-        tl.store(c_ptr + rows[:, None] * N + columns[None, :], total.to(tl.float16), mask=mask)
-
-
-# The smaller tile has a slot to spare; with the larger one copies wait for the product before.
-@pytest.mark.parametrize("k", [0, 40, 64, 200])
-@pytest.mark.parametrize("stages", [2, 3])
-@pytest.mark.parametrize("side, target", [(32, "sm_80"), (32, "sm_90a"), (64, "sm_90a")])
-def test_persistent_product_through_pointers(side, target, stages, k):
-    m, n = 200, 72
-    a, b, c = exact_values("float16", (m, k)), exact_values("float16", (n, k), seed=1), np.full((m, n), 7, np.float16)
-    texts = []
-    device = Emulator(target, edit=lambda text: texts.append(text) or text)
-    device.run(clamped_rows_kernel, (3,), a, b, c, m, n, k, 64, side, side, num_warps=4, num_stages=stages)
-    assert_same(c, (a.astype(np.float64) @ b.T).astype(np.float16), signed_zeros=False)
-    # No branch round the copies of the last iterations parts their addresses from the products.
-    assert re.search(r"@%p\d+ cp\.async", texts[0])
 
 
 @tilewright.jit

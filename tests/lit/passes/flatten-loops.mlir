@@ -111,4 +111,45 @@ module {
     } {tw.loop_flatten}
     return
   }
+
+  // A variable that advances by the same amount each time is computed from the step within the
+  // tile, in 64 bits where it is an address; only the sum is carried. Rows that lead to one load
+  // through such a variable are kept.
+  // CHECK-LABEL: @advancing
+  // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (i32, i32, tensor<64xf32>, tensor<64xi32>) : i32 {
+  // CHECK: %[[ROWS:.*]] = scf.if
+  // CHECK: %[[BASE:.*]] = tw.addptr %{{.*}}, %[[ROWS]]
+  // CHECK: %[[STEP:.*]] = arith.extsi %{{.*}} : i32 to i64
+  // CHECK: %[[K:.*]] = arith.extsi %{{.*}} : i32 to i64
+  // CHECK: %[[WAY:.*]] = arith.muli %[[STEP]], %[[K]] : i64
+  // CHECK: %[[WAYS:.*]] = tw.splat %[[WAY]] : i64 -> tensor<64xi64>
+  // CHECK: %[[AT:.*]] = tw.addptr %[[BASE]], %[[WAYS]]
+  // CHECK: arith.muli %{{.*}}, %{{.*}} : i32
+  // CHECK: tw.load %[[AT]]
+  func.func @advancing(%p: tensor<64x!tw.ptr<f32>>, %n: i32, %stride: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
+    %c64 = arith.constant 64 : i32
+    %strides = tw.splat %stride : i32 -> tensor<64xi32>
+    %range = tw.range 0 to 64 : tensor<64xi32>
+    %zero = arith.constant dense<0.0> : tensor<64xf32>
+    scf.for %tile = %c0 to %n step %c1 : i32 {
+      %first = arith.muli %tile, %c64 : i32
+      %firsts = tw.splat %first : i32 -> tensor<64xi32>
+      %row = arith.addi %firsts, %range : tensor<64xi32>
+      %start = tw.addptr %p, %row : tensor<64x!tw.ptr<f32>>, tensor<64xi32>
+      %sum:3 = scf.for %k = %c0 to %c8 step %c1 iter_args(%s = %zero, %at = %start, %left = %n) -> (tensor<64xf32>, tensor<64x!tw.ptr<f32>>, i32) : i32 {
+        %lefts = tw.splat %left : i32 -> tensor<64xi32>
+        %mask = arith.cmpi slt, %range, %lefts : tensor<64xi32>
+        %x = tw.load %at mask %mask : tensor<64xi1> : tensor<64x!tw.ptr<f32>> -> tensor<64xf32>
+        %next = arith.addf %s, %x : tensor<64xf32>
+        %further = tw.addptr %at, %strides : tensor<64x!tw.ptr<f32>>, tensor<64xi32>
+        %less = arith.addi %c64, %left : i32
+        scf.yield %next, %further, %less : tensor<64xf32>, tensor<64x!tw.ptr<f32>>, i32
+      }
+      tw.store %sum#1, %sum#0 : tensor<64x!tw.ptr<f32>>, tensor<64xf32>
+    } {tw.loop_flatten}
+    return
+  }
 }
