@@ -186,6 +186,8 @@ std::vector<FunctionWalker::Merge> FunctionWalker::mergeNames(Handle statement, 
   for (auto [id, right] : second.scope.all())
     if (!first.scope.find(id))
       scope.hide(id, inOneBranch);
+  for (const Branch *branch : {&first, &second})
+    scope.inheritAbsences(branch->scope);
   return merges;
 }
 

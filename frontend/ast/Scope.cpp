@@ -49,6 +49,12 @@ void Scope::hideConflict(py::handle name, const std::string &first, const std::s
   hidden[name] = py::make_tuple(first, second);
 }
 
+void Scope::inheritAbsences(const Scope &branch) {
+  for (auto [name, why] : branch.hidden)
+    if (!values.contains(name) && (!hidden.contains(name) || py::isinstance<py::tuple>(why)))
+      hidden[name] = why;
+}
+
 std::string Scope::explainAbsence(py::handle name) const {
   if (!hidden.contains(name))
     return "";

@@ -38,6 +38,8 @@ public:
   void hide(pybind11::handle name, const std::string &reason);
   /// Notes that branches gave `name` two types; a use is E0105.
   void hideConflict(pybind11::handle name, const std::string &first, const std::string &second);
+  /// Notes why names are gone that a branch lost; two types count more than a branch without one.
+  void inheritAbsences(const Scope &branch);
   /// Raises E0105 or adds to E0104; returns the reason, empty where none is
   /// known.
   std::string explainAbsence(pybind11::handle name) const;

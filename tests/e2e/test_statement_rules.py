@@ -140,6 +140,8 @@ REFUSED = {
     # Types that meet
     "type of a branch": ("x = 0\nif n > 30:\n    x = 1.0", "E0105",
                          "Mismatched type for x: fp32 in one branch and i32 in the other"),
+    "type of a branch of an elif": ("if n > 30:\n    x = 1\nelif n > 20:\n    x = 2.5\nelse:\n    x = 1\ntl.store(out, x)",
+                                    "E0105", "Mismatched type for x: fp32 in one branch and i32 in the other"),
     "types of a choice": ("x = 1 if n > 3 else 2.0", "E0105",
                           "Ternary expression with dynamic condition has inconsistent types: i32 in one branch and "
                           "fp32 in the other"),
@@ -185,6 +187,8 @@ ACCEPTED = {
     "annotation without a value": "x: int\nout[0]: int\nx = n\ntl.store(out, x)",
     "constant by another name": "x: C = 4\ntl.store(out + tl.arange(0, x), 1)",
     "constant declared before": "x: tl.constexpr\nx = 4\ntl.store(out + tl.arange(0, x), 1)",
+    "type of a block pointer": "p = tl.make_block_ptr(out, (64,), (1,), (0,), (4,), (0,))\nx = tl.arange(0, 4)\n"
+        "T = p.dtype.element_ty\ntl.store(p, x.to(T) + x.to(T.element_ty) + x.to(p.type.scalar.element_ty.scalar) + T.shape[0])",
     "docstrings": "'text'\nb'bytes'\n...\ntl.store(out, 1)",
     "for counts down": "x = 0\nfor i in range(n, 0, -2):\n    x = x * 10 + i\ntl.store(out, x)",
     "while": "x = n\nwhile x > 2:\n    x -= 1\ntl.store(out, x)",

@@ -13,7 +13,7 @@ import builtins
 
 from .. import _core, errors
 from . import core
-from .core import block_type, builtin, int32, int64, pointer_type, tensor, to_tensor, unwrap, unwrap_all
+from .core import block_type, builtin, int32, int64, tensor, to_tensor, unwrap, unwrap_all
 
 _native = _core.language
 _interpreter = _core.kernel
@@ -103,14 +103,23 @@ class _Record:
 
 
 class _BlockPointerType:
-    """`p.type` of a block pointer: a pointer to a tile."""
+    """`p.type` and `p.dtype` of a block pointer: a pointer to a tile."""
 
     def __init__(self, element_ty):
         self.element_ty = element_ty
 
+    def __eq__(self, other):
+        return isinstance(other, _BlockPointerType) and self.element_ty == other.element_ty
+
+    def __hash__(self):
+        return hash(self.element_ty)
+
+    def __repr__(self):
+        return f"pointer<{self.element_ty}>"
+
     @property
     def scalar(self):
-        return pointer_type(self.element_ty.element_ty)
+        return self
 
     def is_ptr(self):
         return True
@@ -125,12 +134,10 @@ class block_pointer(_Record):
     __slots__ = ("base", "shape", "strides", "offsets", "block_shape", "order")
 
     @property
-    def dtype(self):
-        return self.base.dtype
-
-    @property
     def type(self):
         return _BlockPointerType(block_type(self.base.dtype.element_ty, self.block_shape))
+
+    dtype = type
 
     def _indices(self):
         rank = len(self.block_shape)
@@ -155,7 +162,7 @@ class block_pointer(_Record):
     def _load_block(self, boundary_check, padding_option, cache_modifier, eviction_policy, volatile):
         self._check("load", boundary_check)
         indices = self._indices()
-        padding = _padding("load", padding_option, self.dtype.element_ty)
+        padding = _padding("load", padding_option, self.base.dtype.element_ty)
         mask = _inside(indices, self.shape, self._dims(boundary_check))
         other = padding if mask is not None and padding_option else None
         return core.load(
