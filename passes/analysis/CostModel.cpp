@@ -69,32 +69,39 @@ WarpTraffic warpTraffic(const MemoryAccess &access, const LinearLayout &layout) 
   return traffic;
 }
 
-/// Sectors that one load of all warps touches: what several of them want comes from L1.
-static double sectorsOfLoad(const MemoryAccess &access, const LinearLayout &layout) {
-  int lastByte = vectorElements(access, layout) * access.elementBytes - 1;
-  llvm::DenseSet<uint64_t> sectors;
-  for (int warp = 0; warp < layout.inSize(InDim::Warp); ++warp)
-    for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane) {
-      uint64_t address = modelAddress(
-          access, layout, layout.apply(InDim::Lane, lane) ^ layout.apply(InDim::Warp, warp));
-      for (uint64_t sector = address / hardware::sectorBytes;
-           sector <= (address + lastByte) / hardware::sectorBytes; ++sector)
-        sectors.insert(sector);
-    }
-  return sectors.size();
+/// Sectors of all elements of a tile: each once, however many instructions touch it.
+static double sectorsOfTile(const MemoryAccess &access) {
+  int fast = access.order.front();
+  int64_t atOnce = std::min<int64_t>(std::max<int64_t>(1, access.run[fast]),
+                                     hardware::sectorBytes / access.elementBytes);
+  double sectors = 1;
+  for (auto [dim, size] : llvm::enumerate(access.type.getShape())) {
+    int64_t together = access.constancy[dim];
+    if (static_cast<int>(dim) == fast)
+      together = std::max(together, atOnce);
+    sectors *= std::max<int64_t>(1, size / together);
+  }
+  return sectors;
+}
+
+/// Whether what one instruction has fetched is there for the next: cp.async of 16 bytes and
+/// loads that ask for it go past the L1.
+static bool goesThroughL1(const MemoryAccess &access) {
+  auto load = llvm::dyn_cast<ir::LoadOp>(access.op);
+  return load && !load.getIsVolatile() && load.getCache() != ir::CacheModifier::cg &&
+         load.getCache() != ir::CacheModifier::cv;
 }
 
 double accessCycles(const MemoryAccess &access, const LinearLayout &layout) {
   WarpTraffic traffic = warpTraffic(access, layout);
-  // Each sector is fetched once from memory by the warps that load it; all of them
-  // issue their loads, and stores are left to one copy.
+  // All warps issue their loads; stores are left to one copy.
   int issuing = access.isLoad() ? layout.inSize(InDim::Warp) : traffic.warps;
-  double sectors =
-      access.isLoad() ? sectorsOfLoad(access, layout) : double(traffic.warps) * traffic.sectors;
   double issue = double(traffic.instructions) * issuing *
                  std::max(cyclesPerAccessInstruction, traffic.lines * cyclesPerLine);
-  double memory = traffic.instructions * sectors * cyclesPerSector;
-  return issue + memory;
+  double sectors = goesThroughL1(access)
+                       ? sectorsOfTile(access)
+                       : double(traffic.instructions) * traffic.warps * traffic.sectors;
+  return issue + sectors * cyclesPerSector;
 }
 
 double conversionCycles(const LinearLayout &from, const LinearLayout &to, int elementBits) {

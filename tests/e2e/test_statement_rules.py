@@ -187,8 +187,9 @@ ACCEPTED = {
     "annotation without a value": "x: int\nout[0]: int\nx = n\ntl.store(out, x)",
     "constant by another name": "x: C = 4\ntl.store(out + tl.arange(0, x), 1)",
     "constant declared before": "x: tl.constexpr\nx = 4\ntl.store(out + tl.arange(0, x), 1)",
-    "type of a block pointer": "p = tl.make_block_ptr(out, (64,), (1,), (0,), (4,), (0,))\nx = tl.arange(0, 4)\n"
-        "T = p.dtype.element_ty\ntl.store(p, x.to(T) + x.to(T.element_ty) + x.to(p.type.scalar.element_ty.scalar) + T.shape[0])",
+    "type of a block pointer": "p = tl.make_block_ptr(out, (64,), (1,), (0,), (4,), (0,))\n"
+        "x = tl.arange(0, 4)\nT = p.dtype.element_ty\n"
+        "tl.store(p, x.to(T) + x.to(T.element_ty) + x.to(p.type.scalar.element_ty.scalar) + T.shape[0])",
     "docstrings": "'text'\nb'bytes'\n...\ntl.store(out, 1)",
     "for counts down": "x = 0\nfor i in range(n, 0, -2):\n    x = x * 10 + i\ntl.store(out, x)",
     "while": "x = n\nwhile x > 2:\n    x -= 1\ntl.store(out, x)",

@@ -140,3 +140,37 @@ module attributes {tw.num_warps = 4 : i32} {
     return %0 : tensor<8xf32, #b>
   }
 }
+
+// -----
+
+// Numbers of 32 bits beside halfs of which a thread has eight in a row: each sector is loaded
+// by two instructions then, but fetched once. Loads that go past the L1 would fetch it twice.
+
+#halves = #tw.layout<register = [1, 2, 4], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+#numbers = #tw.layout<register = [1, 2, 512], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// CHECK-LABEL: @weights
+// CHECK: tw.load {{.*}} -> tensor<1024xf32, #[[H:.*]]>
+// CHECK-NOT: tw.convert_layout
+// CHECK: return %{{.*}} : tensor<1024xf32, #[[H]]>
+// CHECK-LABEL: @past_the_first_cache
+// CHECK: tw.load
+// CHECK-NEXT: tw.convert_layout
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @weights(%w: !tw.ptr<f32> {tw.divisibility = 16 : i64}) -> tensor<1024xf32, #halves> {
+    %r = tw.range 0 to 1024 : tensor<1024xi32, #numbers>
+    %ws = tw.splat %w : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>, #numbers>
+    %p = tw.addptr %ws, %r : tensor<1024x!tw.ptr<f32>, #numbers>, tensor<1024xi32, #numbers>
+    %x = tw.load %p : tensor<1024x!tw.ptr<f32>, #numbers> -> tensor<1024xf32, #numbers>
+    %0 = tw.convert_layout %x : tensor<1024xf32, #numbers> -> tensor<1024xf32, #halves>
+    return %0 : tensor<1024xf32, #halves>
+  }
+  func.func @past_the_first_cache(%w: !tw.ptr<f32> {tw.divisibility = 16 : i64}) -> tensor<1024xf32, #halves> {
+    %r = tw.range 0 to 1024 : tensor<1024xi32, #numbers>
+    %ws = tw.splat %w : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>, #numbers>
+    %p = tw.addptr %ws, %r : tensor<1024x!tw.ptr<f32>, #numbers>, tensor<1024xi32, #numbers>
+    %x = tw.load %p {cache = #tw.cache<cg>} : tensor<1024x!tw.ptr<f32>, #numbers> -> tensor<1024xf32, #numbers>
+    %0 = tw.convert_layout %x : tensor<1024xf32, #numbers> -> tensor<1024xf32, #halves>
+    return %0 : tensor<1024xf32, #halves>
+  }
+}
