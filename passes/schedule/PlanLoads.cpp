@@ -83,6 +83,7 @@ public:
     else if (!facts.chain)
       own = chooseForOperands();
     chosen.registers = own.registers;
+    shortenToFit(own);
     // Transposed tiles that mma reads can do without a ring, if the others leave no room.
     for (bool isTransposed : {false, true})
       for (const LoadFacts &load : facts.loads)
@@ -114,13 +115,46 @@ private:
     if (load.allocs.empty() || load.isReadTransposed != isTransposed)
       return false;
     int64_t bytes = chosen.slotBytes() + load.type.slotStride();
-    if (isTransposed && (chosen.distance + 1) * bytes > resources.roomForRings())
+    if (isTransposed && fewestSlots(chosen.distance) * bytes > resources.roomForRings())
       return refuse(load, "too little shared memory");
+    std::string obstacle = obstacleOf(load);
+    return obstacle.empty() || refuse(load, obstacle);
+  }
+
+  static std::string obstacleOf(const LoadFacts &load) {
     for (const std::string *obstacle :
          {&load.bufferObstacle, &load.copyObstacle, &load.addressObstacle})
       if (!obstacle->empty())
-        return refuse(load, *obstacle);
-    return true;
+        return *obstacle;
+    return {};
+  }
+
+  /// Slots without which loads cannot be so many iterations ahead (shortenAsTritonDoes).
+  int fewestSlots(int distance) const {
+    return facts.feedsWgmma ? distance + 1 : std::max(2, distance);
+  }
+
+  /// What finds no room is waited for in its iteration. Rather than that, all are loaded fewer
+  /// iterations ahead.
+  void shortenToFit(const OwnLoads &own) {
+    int64_t bytes = 0;
+    bool mayBeDropped = !own.copies.empty();
+    for (const LoadFacts &load : facts.loads) {
+      if (llvm::is_contained(own.copies, &load)) {
+        bytes += load.tileBytes();
+      } else if (!load.allocs.empty() && obstacleOf(load).empty()) {
+        bytes += load.type.slotStride();
+        mayBeDropped |= load.isReadTransposed;
+      }
+    }
+    auto fitsAt = [&](int distance) {
+      return fewestSlots(distance) * bytes <= resources.roomForRings();
+    };
+    int distance = chosen.distance;
+    while (distance > 1 && !fitsAt(distance))
+      --distance;
+    if (mayBeDropped && distance >= 1 && fitsAt(distance))
+      chosen.distance = distance;
   }
 
   OwnLoads findOwnLoads() {
@@ -266,9 +300,10 @@ private:
     for (const LoadFacts &load : facts.loads)
       for (ir::AllocSharedOp alloc : load.allocs)
         bytes += alloc->getBlock() == facts.body() ? alloc.getType().slotStride() : 0;
+    for (auto *loads : {&own.copies, &own.registers})
+      llvm::erase_if(*loads, [](const LoadFacts *load) { return !load->own.feedsProduct; });
+    shortenToFit(own);
     llvm::erase_if(own.copies, [&](const LoadFacts *load) {
-      if (!load->own.feedsProduct)
-        return true;
       // A ring of products has a slot more where that fits.
       int64_t more = bytes + load->tileBytes();
       if ((chosen.distance + 1) * more > resources.roomForRings())
@@ -276,7 +311,6 @@ private:
       bytes = more;
       return false;
     });
-    llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->own.feedsProduct; });
     addScalars(own, /*areForProducts=*/true);
     chooseRegisterDistance(own, chosen.distance);
     return own;
