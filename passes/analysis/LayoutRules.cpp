@@ -172,6 +172,15 @@ std::optional<LinearLayout> operandLayout(Operation *op, unsigned index,
       });
 }
 
+int fastestDimension(const LinearLayout &layout) {
+  for (InDim dim : {InDim::Register, InDim::Lane})
+    for (uint32_t column : layout.columns(dim))
+      for (int axis = 0; axis < layout.rank(); ++axis)
+        if (column & layout.dimMask(axis))
+          return axis;
+  return layout.rank() - 1;
+}
+
 LinearLayout accumulatorLayout(ir::DotOp dot) {
   std::vector<int> shape = ir::log2Shape(tileType(dot.getResult()).getShape());
   std::vector<int> warps(dot.getWarps()->begin(), dot.getWarps()->end());
@@ -204,14 +213,26 @@ bool readsOperandsFromShared(ir::DotOp dot) {
   return registers > maxFmaOperandRegisters;
 }
 
+/// Whether a product takes the tile from registers: mma both operands, wgmma the left one.
+static bool isOperandInRegisters(OpOperand &use) {
+  if (auto wgmma = llvm::dyn_cast<ir::WgmmaOp>(use.getOwner()))
+    return isTile(wgmma.getA()) && use.get() == wgmma.getA();
+  auto dot = llvm::dyn_cast<ir::DotOp>(use.getOwner());
+  if (!dot || use.get() == dot.getAcc())
+    return false;
+  if (dot.getUnit() == ir::MatrixUnit::wgmma)
+    return use.get() == dot.getA() &&
+           ir::getLinearLayout(tileType(use.get())) == dotOperandLayout(dot, 0);
+  return dot.getUnit() == ir::MatrixUnit::mma;
+}
+
 bool feedsMma(Value tile) {
   llvm::SetVector<Value> tiles;
   tiles.insert(tile);
   for (unsigned next = 0; next < tiles.size(); ++next)
     for (OpOperand &use : tiles[next].getUses()) {
       Operation *user = use.getOwner();
-      if (auto dot = llvm::dyn_cast<ir::DotOp>(user);
-          dot && dot.getUnit() == ir::MatrixUnit::mma && use.get() != dot.getAcc())
+      if (isOperandInRegisters(use))
         return true;
       if (ir::isElementwise(user) || llvm::isa<ir::PermuteOp>(user))
         tiles.insert(user->getResult(0));

@@ -31,6 +31,9 @@ int64_t wordsPerThread(mlir::RankedTensorType type);
 /// Bytes of all elements.
 int64_t tileBytes(mlir::RankedTensorType type);
 
+/// The dimension along which a thread holds neighbouring elements.
+int fastestDimension(const LinearLayout &layout);
+
 /// How an op relates layouts. Region ops (scf) are handled by their users.
 enum class LayoutRule : uint8_t {
   NoTiles, ///< nothing to relate
@@ -69,7 +72,8 @@ LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index);
 /// layout they are: those of wgmma, and of fma where they would take many registers.
 bool readsOperandsFromShared(ir::DotOp dot);
 
-/// Whether a product by mma has `tile` for an operand, or what becomes of it element by element.
+/// Whether a product takes from registers `tile`, or what becomes of it element by element: any
+/// operand by mma, the left one by wgmma where it has its layout.
 bool feedsMma(mlir::Value tile);
 
 /// The nearest layout to `operand` that resultLayout accepts.

@@ -39,6 +39,55 @@ namespace {
 
 using ir::LayoutAttr;
 
+/// Registers of a thread that a computed left operand of wgmma may take, and with the
+/// accumulator. Guesses: the rest is for addresses, and for what it is computed from.
+constexpr int64_t maxOperandWords = 64;
+constexpr int64_t maxOperandAndAccumulatorWords = 176;
+
+/// Whether `tile` is computed, element by element, from what its loop loads for it, in elements of
+/// 16 bits: those come from a ring as registers of a product take them, by ldmatrix.
+bool isComputedFromLoads(Value tile, Block *body) {
+  llvm::SmallVector<Value> tiles = {tile};
+  bool hasLoad = false;
+  while (!tiles.empty()) {
+    Value value = tiles.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (op && llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op)) {
+      if (op->getBlock() != body || !value.hasOneUse() ||
+          ir::elementBits(tileType(value).getElementType()) != 16)
+        return false;
+      hasLoad = true;
+    } else if (op && ir::isElementwise(op) && (value == tile || value.hasOneUse())) {
+      llvm::copy_if(op->getOperands(), std::back_inserter(tiles), isTile);
+    } else if (!op || !llvm::isa<ir::BroadcastOp, ir::SplatOp, arith::ConstantOp>(op)) {
+      return false;
+    }
+  }
+  return hasLoad;
+}
+
+/// Whether the left operand of a product by wgmma should be computed in the product's
+/// registers. In shared memory it takes a store of what may be wider than what is loaded, in
+/// another order where K is not the fastest dimension, and a barrier.
+bool isBetterInRegisters(ir::DotOp dot, const LinearLayout &made, const LinearLayout &layout) {
+  Value a = dot.getA();
+  Operation *op = a.getDefiningOp();
+  auto isLeftOperand = [&](OpOperand &use) {
+    auto user = llvm::dyn_cast<ir::DotOp>(use.getOwner());
+    return user && user.getUnit() == ir::MatrixUnit::wgmma && use.getOperandNumber() == 0;
+  };
+  if (!op || !ir::isElementwise(op) || !llvm::isa<scf::ForOp>(dot->getParentOp()) ||
+      !llvm::all_of(a.getUses(), isLeftOperand) || !isComputedFromLoads(a, dot->getBlock()))
+    return false;
+  // Wider elements that lie along K are stored as they are, and ldmatrix brings no single halfs.
+  int64_t bits = ir::elementBits(tileType(a).getElementType());
+  if (bits > 16 && fastestDimension(made) == 1)
+    return false;
+  int64_t words = layout.inSize(InDim::Register) * bits / 32;
+  int64_t accumulator = accumulatorLayout(dot).inSize(InDim::Register);
+  return words <= maxOperandWords && words + accumulator <= maxOperandAndAccumulatorWords;
+}
+
 class LayoutApplication {
 public:
   LayoutApplication(func::FuncOp function, const PassContext &context,
@@ -195,8 +244,8 @@ private:
         setLayout(value, candidates.attr(*result));
   }
 
-  /// Operands that are read from shared memory keep their layout; only wgmma's `a`
-  /// that is in its registers already stays there.
+  /// Operands that are read from shared memory keep their layout; only wgmma's `a` stays in
+  /// registers where it is in its own already, or can be computed there.
   void applyDot(ir::DotOp dot) {
     LinearLayout accumulator = accumulatorLayout(dot);
     setOperand(dot, 2, accumulator);
@@ -205,7 +254,8 @@ private:
       LinearLayout wantedLayout = dotOperandLayout(dot, index);
       if (!readsOperandsFromShared(dot) ||
           (dot.getUnit() == ir::MatrixUnit::wgmma && index == 0 &&
-           isRenaming(linearLayout(current(dot.getA()), dot.getA()), wantedLayout)))
+           (isRenaming(linearLayout(current(dot.getA()), dot.getA()), wantedLayout) ||
+            isBetterInRegisters(dot, linearLayout(current(dot.getA()), dot.getA()), wantedLayout))))
         setOperand(dot, index, wantedLayout);
     }
   }

@@ -46,16 +46,6 @@ namespace {
 /// The widest row that TMA writes and wgmma reads with a swizzle.
 constexpr int swizzleBytes = 128;
 
-/// The dimension along which a thread holds neighbouring elements.
-int fastestDimension(const LinearLayout &layout) {
-  for (InDim dim : {InDim::Register, InDim::Lane})
-    for (uint32_t column : layout.columns(dim))
-      for (int axis = 0; axis < layout.rank(); ++axis)
-        if (column & layout.dimMask(axis))
-          return axis;
-  return layout.rank() - 1;
-}
-
 /// Row-major with dimensions `fast` and the last exchanged in rank.
 std::vector<int> orderWithFastest(int rank, int fast) {
   std::vector<int> order = {fast};

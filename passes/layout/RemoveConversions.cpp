@@ -218,6 +218,10 @@ private:
       if (canBeCopiedAhead(load, axes, context.target))
         copiedAhead.insert(load.getResult());
     });
+    function.walk([&](ir::DescriptorLoadOp load) {
+      if (llvm::isa<scf::ForOp>(load->getParentOp()))
+        copiedAhead.insert(load.getResult());
+    });
     TileMaterializer materializer;
     bool changed = false;
     for (ir::ConvertLayoutOp convert : llvm::reverse(converts)) {

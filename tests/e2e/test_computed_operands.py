@@ -311,3 +311,68 @@ def test_gated_operand_is_read_as_the_product_takes_it(target):
     before, _, product = made.asm["ptx"].partition("mma.sync")
     # Only the row's numbers go from lane to lane.
     assert before.rpartition("cp.async.wait_group")[2].count("shfl") <= 4 and "shfl" not in product.partition("bra")[0]
+
+
+@tilewright.jit
+def scaled_left_kernel(
+    x, w_ptr, g_ptr, out_ptr, K, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr, FORM: tl.constexpr, WIDE: tl.constexpr
+):
+    # Columns of the left operand are scaled by what is loaded for them. It lies with either dimension fastest.
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK)
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BLOCK):
+        inside = start + k < K
+        if FORM == "rows":
+            a = tl.load(x + m[:, None] * K + (start + k)[None, :], mask=inside[None, :], other=0.0)
+        elif FORM == "columns":
+            a = tl.load(x + m[:, None] + (start + k)[None, :] * M, mask=inside[None, :], other=0.0)
+        else:
+            a = x.load([0, start])
+        w = tl.load(w_ptr + (start + k)[:, None] * N + n[None, :], mask=inside[:, None], other=0.0)
+        a = a * tl.load(g_ptr + start + k, mask=inside, other=0.0)[None, :]
+        if WIDE:
+            total += tl.dot(a, w.to(tl.float32))
+        else:
+            total = tl.dot(a.to(tl.float16), w, total)
+    tl.store(out_ptr + m[:, None] * N + n[None, :], total)
+
+
+@pytest.mark.parametrize("depth", [0, 32, 96, 160])
+@pytest.mark.parametrize("warps, rows, stages", [(4, 64, 1), (4, 64, 3), (4, 128, 2), (8, 128, 4), (8, 64, 3)])
+@pytest.mark.parametrize("form", ["rows", "columns", "descriptor"])
+@pytest.mark.parametrize("wide", [False, True], ids=["f16", "tf32"])
+def test_left_operand_of_wgmma(device, wide, form, warps, rows, stages, depth):
+    columns, block = 32, 32
+    x, w = exact_values("float16", (rows, max(depth, 8))), exact_values("float16", (max(depth, 8), columns), seed=1)
+    g, out = exact_values("float32", (max(depth, 8),), seed=2), device.empty((rows, columns), np.float32)
+    given = np.ascontiguousarray(x.T) if form == "columns" else x
+    given = device.descriptor(given, [rows, block]) if form == "descriptor" else device.array(given)
+    options = {"num_warps": warps, "num_stages": stages}
+    arguments = (given, device.array(w), device.array(g), out, depth, rows, columns, block, form, wide)
+    device.run(scaled_left_kernel, (1,), *arguments, **options)
+    expected = (x[:, :depth].astype(np.float64) * g[:depth]) @ w[:depth]
+    assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
+
+
+# Numbers of 32 bits along K are stored as they are: halfs would be read one by one.
+@pytest.mark.parametrize(
+    "form, wide, stays", [("rows", False, True), ("columns", False, True), ("columns", True, True), ("rows", True, False)]
+)
+def test_left_operand_of_wgmma_stays_in_registers(form, wide, stays):
+    halves, numbers = np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32)
+    arguments = [halves, halves, numbers, numbers, 64, 64, 32, 32, form, wide]
+    made = assemble_for(scaled_left_kernel, "sm_90a", arguments, {"num_warps": 4, "num_stages": 3})
+    product = re.search(r"wgmma\.mma_async[^;]*;", made.asm["ptx"])[0]
+    # The first operand after the results is a list of registers, not the descriptor of a tile in shared memory.
+    assert bool(re.search(r"\},\s*\{", product)) == stays, product
+    assert ("ldmatrix" in made.asm["ptx"]) == stays
+
+
+def test_all_operands_come_fewer_iterations_ahead_where_memory_is_short():
+    """24 KB an iteration beside 48 KB of converted operands: seven slots of nine, rather than nine of one operand."""
+    x, w, g = np.zeros((64, 1024), np.float16), np.zeros((1024, 128), np.float16), np.zeros(1024, np.float32)
+    arguments = [x, w, g, np.zeros((64, 128), np.float32), 1024, 64, 128, 64, "rows", True]
+    made = assemble_for(scaled_left_kernel, "sm_90a", arguments, {"num_warps": 4, "num_stages": 9})
+    remarks = " ".join(made.remarks)
+    assert "too little shared memory" not in remarks
+    assert re.search(r"pipeline: applied, stages=7, slots=7, loads=2", remarks), remarks

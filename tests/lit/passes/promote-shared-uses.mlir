@@ -91,7 +91,7 @@ module attributes {tw.num_warps = 2 : i32, tw.num_stages = 3 : i32} {
 // CHECK: tw.shared_load %[[B]]
 // CHECK: arith.addf
 // CHECK: %[[Y:.*]] = tw.alloc_shared
-// CHECK: tw.wgmma %[[Y]], %[[B]]
+// CHECK: tw.wgmma %[[B]], %[[Y]]
 
 // A loop without products keeps it in registers.
 // CHECK-LABEL: @without_product
@@ -107,7 +107,7 @@ module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32, tw.target = 
     %acc = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64x64xf32>) : i32 {
       %x = tw.descriptor_load %d[%i, %c0] : !tw.descriptor<64x64xf16> -> tensor<64x64xf16>
       %y = arith.addf %x, %x : tensor<64x64xf16>
-      %next = tw.dot %y, %x, %sum : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      %next = tw.dot %x, %y, %sum : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
       scf.yield %next : tensor<64x64xf32>
     }
     return %acc : tensor<64x64xf32>
