@@ -62,6 +62,8 @@ WHEELS = [
     "mendeleev",
     "lazy_import_plus",
     "pytest_check",
+    "entmax",
+    "torch-einops-utils",
 ]
 
 
