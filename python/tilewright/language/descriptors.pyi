@@ -19,7 +19,6 @@ from .basics import builtin as builtin
 from .core import block_type as block_type
 from .core import dtype
 from .core import dtype as _dtype, pointer_type as _pointer_type
-from .core import pointer_type as pointer_type
 from .core import tensor as tensor
 from .core import to_tensor as to_tensor
 
@@ -27,10 +26,10 @@ from .core import to_tensor as to_tensor
 class block_pointer:
     """A tile of an array in memory: base, extents, strides, position, tile shape."""
     @property
-    def dtype(self) -> _pointer_type:
+    def type(self) -> Any:
         ...
     @property
-    def type(self) -> Any:
+    def dtype(self) -> _pointer_type:
         ...
     def advance(self, offsets: Any) -> _BlockPointer:
         """The tile moved by `offsets` elements along each dimension."""
