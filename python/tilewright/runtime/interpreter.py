@@ -157,6 +157,13 @@ def grid_sizes(grid, bound):
 # ---------------------------------------------------------------------------
 
 
+def _holds(kind, value):
+    """Whether the integer type `kind` has this value, as a launch asks of declared parameters."""
+    bits = int(kind[1:])
+    low, high = (0, 2**bits) if bits == 1 or kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+    return low <= value < high
+
+
 class _Arguments:
     """The arguments of one launch as the kernel gets them."""
 
@@ -228,16 +235,21 @@ class _Arguments:
         kind = param.annotation_type
         if kind.startswith("*"):
             raise errors.make("E0204", a=name, t=type(value).__name__)
+        is_integer = kind.startswith(("i", "u"))
         if isinstance(value, bool):
             kind = kind or "i1"
         elif isinstance(value, float):
+            if is_integer:
+                raise errors.make("E0204", a=name, t="float", notes=[f"the parameter is declared as {kind}"])
             kind = kind or "fp32"
         else:
             if specialize and value == 1 and not kind:
                 return lambda context: 1
+            if not -(2**63) <= value < 2**64:
+                raise errors.make("E0211", a=name, v=value)
+            if is_integer and not _holds(kind, value):
+                raise errors.make("E0119", v=value, t=kind, notes=[f"in argument '{name}'"])
             if not kind:
-                if not -(2**63) <= value < 2**64:
-                    raise errors.make("E0211", a=name, v=value)
                 kind = "i32" if -(2**31) <= value < 2**31 else "i64" if value < 2**63 else "u64"
         return lambda context: context.scalar(kind, value)
 

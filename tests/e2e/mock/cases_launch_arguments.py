@@ -13,6 +13,7 @@ import tilewright.language as tl
 from harness.launch_cases import DEVICE0, DEVICE1, constexpr, make_kernel, tensors
 from harness.mock_driver import FakeTensor
 from tilewright import _core, errors
+from tilewright.runtime.interpreter import run_interpreted
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
@@ -194,6 +195,46 @@ def test_annotated_types(mock, compiler):
     assert compiler.last["signature"] == {"b": "fp16", "d": "fp64", "e": "bf16"}
     assert compiler.last["constexprs"] == {"a": 1, "c": 1}
     assert mock.launch().unpack("edH") == (1.0, 2.0, 0x3F80)
+
+
+@pytest.mark.parametrize(
+    "declared, value, code",
+    [
+        ("u8", 300, "E0119"),
+        ("i8", -129, "E0119"),
+        ("u32", -1, "E0119"),
+        ("i64", 2**63, "E0119"),
+        ("i1", 2, "E0119"),
+        ("u64", 2**64, "E0211"),
+        ("i32", 1.5, "E0204"),
+    ],
+)
+def test_numbers_that_a_declared_type_does_not_hold(mock, declared, value, code):
+    """A launch and the interpreter say the same."""
+
+    def f(a, n):
+        pass
+
+    f.__annotations__["a"] = declared
+    kernel = tilewright.jit(f)
+    found = []
+    for run in (lambda: kernel[(1,)](value, 3), lambda: run_interpreted(kernel, (1,), {"a": value, "n": 3})):
+        with pytest.raises(errors.TilewrightError) as info:
+            run()
+        found.append((info.value.code, info.value.message, info.value.help, list(info.value.notes)))
+    assert found[0] == found[1] and found[0][0] == code
+
+
+@pytest.mark.parametrize("declared, value", [("u8", 255), ("i8", -128), ("i1", 1), ("i1", 0), ("u64", 2**64 - 1), ("fp32", 3)])
+def test_numbers_that_a_declared_type_holds(mock, declared, value):
+
+    def f(a, n):
+        pass
+
+    f.__annotations__["a"] = declared
+    kernel = tilewright.jit(f)
+    kernel[(1,)](value, 3)
+    run_interpreted(kernel, (1,), {"a": value, "n": 3})
 
 
 def test_annotated_ones_are_not_specialised_on_request(mock, compiler):
