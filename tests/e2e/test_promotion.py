@@ -235,3 +235,16 @@ def test_annotated_scalars_have_their_type_whatever_the_value(device, n, scale, 
     device.run(annotated_one_kernel, (1,), out, n, scale, wide, SIZE=4)
     expected = np.arange(4) * n + (3 if n == 1 else n) + scale + wide
     assert_same(device.numpy(out), expected.astype(np.float64))
+
+
+@tilewright.jit
+def wide_kernel(out_ptr, declared: tl.uint64, plain):
+    tl.static_assert(plain.dtype == tl.uint64)
+    tl.store(out_ptr, declared // 3)
+    tl.store(out_ptr + 1, plain // 3)
+
+
+def test_numbers_of_64_bits_without_a_sign(device):
+    out, value = device.empty(2, np.uint64), 2**64 - 4
+    device.run(wide_kernel, (1,), out, value, value)
+    assert device.numpy(out).tolist() == [value // 3] * 2

@@ -23,8 +23,7 @@ from harness.ptx_program import parse
 from harness.ptx_tensor_map import ProgramMaps, TensorMap
 from harness.ptx_tma import finish_kernel
 
-FORMATS = {4: {int: np.int32, float: np.float32}, 8: {int: np.int64, float: np.float64},
-           2: {int: np.int16, float: np.float16}, 1: {int: np.int8}}  # fmt: skip
+FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
 TENSOR_MAP_BYTES = 128
 
 
@@ -60,10 +59,13 @@ class Parameters:
         self.count += 1
         self.values.append(value)
         if isinstance(value, np.ndarray):
-            raw = np.uint64(self.place(value))
+            value = self.place(value)
+        if isinstance(value, float):
+            raw = FLOATS[size](value).tobytes()
         else:
-            raw = FORMATS[size][float if isinstance(value, float) else int](value)
-        self.bytes[offset : offset + size] = np.frombuffer(raw.tobytes(), np.uint8)
+            assert -(2 ** (8 * size - 1)) <= value < 2 ** (8 * size), f"{value} in {size} bytes"
+            raw = (int(value) % 2 ** (8 * size)).to_bytes(size, "little")
+        self.bytes[offset : offset + size] = np.frombuffer(raw, np.uint8)
         return None
 
     def add_descriptor(self, descriptor):
