@@ -5,8 +5,8 @@
 //
 // What: makes tw.wgmma of every tw.dot with that unit, and tw.shared_dot of the
 // larger ones by fma, their operands being tiles in shared memory, and gives the
-// operands of mma that come from memory a place there instead of a layout
-// conversion.
+// operands in registers that come from memory a place there instead of a layout
+// conversion: those of mma, and left ones that wgmma takes so.
 //
 // Why here: layouts are final, so that an operand is known to be in the product's
 // registers already or not; PipelineLoops then makes rings of the buffers whose
@@ -106,7 +106,7 @@ public:
             builder.create<arith::XOrIOp>(dot.getLoc(), select.getCondition(), one)};
   }
 
-  /// The conversion of a loaded tile to an operand of mma: a store and a load
+  /// The conversion of a loaded tile to an operand in registers: a store and a load
   /// whose first half can happen iterations earlier.
   void promoteMma(ir::ConvertLayoutOp convert) {
     Value source = convert.getSource();
@@ -178,7 +178,8 @@ private:
   }
 };
 
-/// Whether `convert` brings a loaded tile, as it is or transposed, across threads to mma.
+/// Whether `convert` brings a loaded tile, as it is or transposed, across threads to a product
+/// that takes it from registers.
 /// Shuffles serve as well where nothing is copied ahead.
 bool goesThroughShared(ir::ConvertLayoutOp convert, Operation *source, const AxisAnalysis &axes,
                        const TargetInfo &target) {
