@@ -60,6 +60,11 @@ def FlattenLoops : TilewrightPass<"tw-flatten-loops"> {
                     Statistic<"numRefused", "refused", "Number of loops left alone">];
 }
 
+def NarrowProducts : TilewrightPass<"tw-narrow-products"> {
+  let summary = "computes products of operands that were widened from what they were widened from";
+  let statistics = [Statistic<"numNarrowed", "narrowed", "Number of products in 16 bits">];
+}
+
 def ChooseNumWarps : TilewrightPass<"tw-choose-num-warps"> {
   let summary = "sets the number of warps where the user gave none";
   let statistics = [Statistic<"numChosen", "chosen", "Number of kernels without a number of their own">];

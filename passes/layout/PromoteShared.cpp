@@ -13,7 +13,7 @@
 // contents a loop loads.
 //
 // A tile that TMA brings in a loop of products stays in shared memory, too, where registers
-// need it: TMA puts it there anyway.
+// need it, as does one that could be copied there for a product: it is there anyway.
 //
 // How: an operand is stored where it is defined, once, in the order in which it
 // was loaded: the fastest dimension of its layout is the row of the swizzled
@@ -230,8 +230,8 @@ conversionsFromMemory(Operation *source, const AxisAnalysis &axes, const TargetI
   return converts;
 }
 
-/// Whether `load` belongs to a loop that may be pipelined, with products of what it loads.
-bool isInLoopOfProducts(ir::DescriptorLoadOp load) {
+/// Whether `load` belongs to a loop that may be pipelined, with products.
+bool isInLoopOfProducts(Operation *load) {
   auto loop = llvm::dyn_cast<scf::ForOp>(load->getParentOp());
   if (!loop || ir::stagesOf(loop) < 2 || ir::numBlocks(load->getParentOfType<ModuleOp>()) != 1)
     return false;
@@ -239,24 +239,31 @@ bool isInLoopOfProducts(ir::DescriptorLoadOp load) {
                       llvm::IsaPred<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>);
 }
 
-/// Whether users in registers can read the buffer that TMA fills: no other one is wanted.
-bool isReadFromTmaBuffer(ir::DescriptorLoadOp load) {
-  auto isOtherBuffer = [&](Operation *user) {
-    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user);
-    return alloc && alloc.getType() != ir::tmaBuffer(load.getType());
-  };
-  return llvm::none_of(load->getUsers(), isOtherBuffer) &&
-         !llvm::all_of(load->getUsers(), llvm::IsaPred<ir::AllocSharedOp>);
+/// The buffer that a copy ahead of the loop's use would fill: TMA's, or for a plain load the one
+/// that products read; null where there is none, or another one is wanted as well.
+ir::BufferType bufferOfCopy(Operation *load, const AxisAnalysis &axes, const TargetInfo &target) {
+  ir::BufferType buffer;
+  if (llvm::isa<ir::DescriptorLoadOp>(load))
+    buffer = ir::tmaBuffer(tileType(load->getResult(0)));
+  else if (!canBeCopiedAhead(llvm::cast<ir::LoadOp>(load), axes, target))
+    return {};
+  for (Operation *user : load->getUsers())
+    if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user)) {
+      if (buffer && alloc.getType() != buffer)
+        return {};
+      buffer = alloc.getType();
+    }
+  return buffer;
 }
 
-/// Gives a loaded tile that is used in registers the buffer that TMA fills, from which each
+/// Gives a loaded tile that is used in registers the buffer of its copy, from which each
 /// user reads it in its own layout: as a buffer it can come iterations ahead.
-void readFromTmaBuffer(ir::DescriptorLoadOp load) {
-  OpBuilder builder(load.getContext());
+void readFromBuffer(Operation *load, ir::BufferType type) {
+  Value tile = load->getResult(0);
+  OpBuilder builder(load->getContext());
   builder.setInsertionPointAfter(load);
   llvm::SmallVector<Operation *> users(load->getUsers());
-  auto buffer =
-      builder.create<ir::AllocSharedOp>(load.getLoc(), ir::tmaBuffer(load.getType()), load);
+  auto buffer = builder.create<ir::AllocSharedOp>(load->getLoc(), type, tile);
   Operation *first = nullptr;
   for (Operation *user : users) {
     Operation *inBody = load->getBlock()->findAncestorOpInBlock(*user);
@@ -266,7 +273,7 @@ void readFromTmaBuffer(ir::DescriptorLoadOp load) {
     } else if (auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user)) {
       builder.setInsertionPoint(convert);
       convert.getResult().replaceAllUsesWith(
-          builder.create<ir::SharedLoadOp>(load.getLoc(), convert.getType(), buffer));
+          builder.create<ir::SharedLoadOp>(load->getLoc(), convert.getType(), buffer));
       convert.erase();
     } else if (!first || inBody->isBeforeInBlock(first)) {
       first = inBody;
@@ -275,8 +282,24 @@ void readFromTmaBuffer(ir::DescriptorLoadOp load) {
   if (!first)
     return;
   builder.setInsertionPoint(first);
-  auto tile = builder.create<ir::SharedLoadOp>(load.getLoc(), load.getType(), buffer);
-  load.getResult().replaceAllUsesExcept(tile, buffer);
+  auto read = builder.create<ir::SharedLoadOp>(load->getLoc(), tile.getType(), buffer);
+  tile.replaceAllUsesExcept(read, buffer);
+}
+
+/// Lets what is used in registers of loops with products be read from where a copy puts it.
+int readFromBuffers(func::FuncOp function, const TargetInfo &target) {
+  AxisAnalysis axes(function);
+  llvm::SmallVector<std::pair<Operation *, ir::BufferType>> loads;
+  function.walk([&](Operation *op) {
+    if (!llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op) || !isTile(op->getResult(0)) ||
+        !isInLoopOfProducts(op) || llvm::all_of(op->getUsers(), llvm::IsaPred<ir::AllocSharedOp>))
+      return;
+    if (ir::BufferType buffer = bufferOfCopy(op, axes, target))
+      loads.emplace_back(op, buffer);
+  });
+  for (auto [load, buffer] : loads)
+    readFromBuffer(load, buffer);
+  return static_cast<int>(loads.size());
 }
 
 class PromoteSharedPass : public impl::PromoteSharedBase<PromoteSharedPass> {
@@ -308,14 +331,8 @@ public:
                                              : promotion.promoteFma(dot);
     eraseDead(getOperation());
     numBuffers += promotion.numBuffers;
-    llvm::SmallVector<ir::DescriptorLoadOp> loads;
-    getOperation().walk([&](ir::DescriptorLoadOp load) {
-      if (isInLoopOfProducts(load) && isReadFromTmaBuffer(load))
-        loads.push_back(load);
-    });
-    for (ir::DescriptorLoadOp load : loads)
-      readFromTmaBuffer(load);
-    numBuffers += loads.size();
+    getOperation().walk(
+        [&](func::FuncOp function) { numBuffers += readFromBuffers(function, context.target); });
   }
 
 private:

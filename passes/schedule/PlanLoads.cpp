@@ -162,16 +162,15 @@ private:
     for (const LoadFacts &load : facts.loads) {
       if (!load.own.isCandidate || (load.own.isShort && hasFewRegisters()))
         continue;
-      bool takesCopies = isSpread(load);
+      bool takesCopies = isSpread(load) && load.copyObstacle.empty();
       if (!takesCopies) {
         refuse(load, load.own.isShort ? "it has fewer elements than the block has threads"
+                     : isSpread(load) ? load.copyObstacle
                                       : "several elements of it have one address");
-        if (load.own.words > maxRegisterLoadWords ||
+        // A stream of numbers that are too narrow to be copied has more of them than a product.
+        if ((isSpread(load) && !facts.hasProduct) || load.own.words > maxRegisterLoadWords ||
             llvm::cast<ir::LoadOp>(load.load).mayChangeMeanwhile())
           continue;
-      } else if (!load.copyObstacle.empty()) {
-        refuse(load, load.copyObstacle);
-        continue;
       }
       if (!load.addressObstacle.empty())
         refuse(load, load.addressObstacle);
@@ -300,8 +299,11 @@ private:
     for (const LoadFacts &load : facts.loads)
       for (ir::AllocSharedOp alloc : load.allocs)
         bytes += alloc->getBlock() == facts.body() ? alloc.getType().slotStride() : 0;
-    for (auto *loads : {&own.copies, &own.registers})
-      llvm::erase_if(*loads, [](const LoadFacts *load) { return !load->own.feedsProduct; });
+    llvm::erase_if(own.copies, [](const LoadFacts *load) { return !load->own.feedsProduct; });
+    int64_t wordsBesides = facts.hasProduct && !hasFewRegisters() ? fewWords : 0;
+    llvm::erase_if(own.registers, [&](const LoadFacts *load) {
+      return !load->own.feedsProduct && !takeWords(*load, wordsBesides);
+    });
     shortenToFit(own);
     llvm::erase_if(own.copies, [&](const LoadFacts *load) {
       // A ring of products has a slot more where that fits.
@@ -316,7 +318,16 @@ private:
     return own;
   }
 
-  /// Scalars besides those that addresses are loaded from: all threads would wait for them.
+  /// Takes what `load` needs from `words`, if there is as much.
+  static bool takeWords(const LoadFacts &load, int64_t &words) {
+    bool isEnough = load.own.words <= words;
+    words -= isEnough ? load.own.words : 0;
+    return isEnough;
+  }
+
+  /// Scalars besides those that addresses are loaded from: all threads would wait for them. One
+  /// that is used after the product only may be moved to a uniform register where it is loaded,
+  /// which waits for it at once.
   void addScalars(OwnLoads &own, bool areForProducts) {
     Slice addresses(facts.loop);
     for (const LoadFacts &load : facts.loads)
