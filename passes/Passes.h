@@ -41,6 +41,7 @@ std::unique_ptr<mlir::Pass> createSimplifyMasked(PassContext context);
 std::unique_ptr<mlir::Pass> createCompactLoads(PassContext context);
 std::unique_ptr<mlir::Pass> createHoistInvariants(PassContext context);
 std::unique_ptr<mlir::Pass> createFlattenLoops(PassContext context);
+std::unique_ptr<mlir::Pass> createCarryScalars(PassContext context);
 std::unique_ptr<mlir::Pass> createNarrowProducts(PassContext context);
 std::unique_ptr<mlir::Pass> createChooseNumWarps(PassContext context);
 std::unique_ptr<mlir::Pass> createSelectMatrixUnit(PassContext context);

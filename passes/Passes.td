@@ -60,6 +60,11 @@ def FlattenLoops : TilewrightPass<"tw-flatten-loops"> {
                     Statistic<"numRefused", "refused", "Number of loops left alone">];
 }
 
+def CarryScalars : TilewrightPass<"tw-carry-scalars"> {
+  let summary = "carries what is added to all elements of a row instead of the row";
+  let statistics = [Statistic<"numCarried", "carried", "Number of loop variables made scalars">];
+}
+
 def NarrowProducts : TilewrightPass<"tw-narrow-products"> {
   let summary = "computes products of operands that were widened from what they were widened from";
   let statistics = [Statistic<"numNarrowed", "narrowed", "Number of products in 16 bits">];

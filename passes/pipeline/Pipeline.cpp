@@ -95,6 +95,8 @@ static constexpr Step steps[] = {
     {createHoistInvariants, Role::Optimisation},
     // Bounds of inner loops are outside now, where they do not change; it refuses those inside.
     {createFlattenLoops, Role::Optimisation},
+    // Variables are what they will be; afterwards their layouts would be chosen.
+    {createCarryScalars, Role::Optimisation},
     // Casts stand outside of loops now, where they can. Before warps are counted by tiles.
     {createNarrowProducts, Role::Optimisation},
     // Only tiles that are left count; earlier, ones that are never loaded would ask for warps.
