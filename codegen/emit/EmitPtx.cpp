@@ -24,6 +24,7 @@
 
 #include "codegen/emit/DebugScopes.h"
 #include "codegen/emit/DeviceLibrary.h"
+#include "codegen/emit/FatalErrors.h"
 #include "codegen/emit/MachinePasses.h"
 #include "codegen/emit/Optimize.h"
 #include "codegen/emit/OrderByStores.h"
@@ -158,15 +159,26 @@ static bool addBackEnd(llvm::LLVMTargetMachine &machine, llvm::legacy::PassManag
   return true;
 }
 
-static std::string printAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
+namespace {
+
+/// What LLVM works on. Where it gives up, it is left as it is: half-done work cannot be destroyed.
+struct BackEnd {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module;
   llvm::SmallString<0> text;
-  llvm::raw_svector_ostream stream(text);
+  llvm::raw_svector_ostream stream{text};
   llvm::legacy::PassManager passes;
-  if (!addBackEnd(static_cast<llvm::LLVMTargetMachine &>(machine), passes, stream))
-    return "";
-  passes.run(module);
-  return text.str().str();
-}
+
+  std::string printAssembly() {
+    if (!addBackEnd(static_cast<llvm::LLVMTargetMachine &>(*machine), passes, stream))
+      return "";
+    passes.run(*module);
+    return text.str().str();
+  }
+};
+
+} // namespace
 
 /// The only kernel of the module.
 static std::string kernelNameOf(ModuleOp module) {
@@ -181,35 +193,43 @@ FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target,
   EmittedKernel result;
   result.kernelName = kernelNameOf(module);
   assert(!result.kernelName.empty() && "verifyKernels sees that there is one");
-  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target, options.enableFpFusion);
-  if (!machine)
+  auto backEnd = std::make_unique<BackEnd>();
+  backEnd->machine = makeTargetMachine(target, options.enableFpFusion);
+  if (!backEnd->machine)
     return module.emitError("LLVM was built without its NVPTX back end");
 
   // 1. Translate.
   registerTranslations(module.getContext());
   if (options.lineInfo)
     attachDebugScopes(module);
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context);
-  if (!translated)
+  backEnd->module = translateModuleToLLVMIR(module, backEnd->context);
+  if (!backEnd->module)
     return failure();
-  setModuleTarget(*translated, *machine);
+  llvm::Module &translated = *backEnd->module;
+  setModuleTarget(translated, *backEnd->machine);
   // 2. Effects of inline PTX.
-  annotateInlineAssembly(*translated);
+  annotateInlineAssembly(translated);
   // 3. Libraries.
-  std::string error = linkDeviceLibraries(*translated, options.libdevicePath);
+  std::string error = linkDeviceLibraries(translated, options.libdevicePath);
   if (!error.empty())
     return module.emitError(error);
-  // 4. Optimise.
-  optimizeModule(*translated, *machine);
-  if (options.ordersByStores)
-    result.movesLoadsAfterStores = orderByStores(*translated, options.orderRegisters);
-  {
-    llvm::raw_string_ostream stream(result.llvmIR);
-    translated->print(stream, nullptr);
+  std::optional<std::string> reason = reasonToGiveUp([&] {
+    // 4. Optimise.
+    optimizeModule(translated, *backEnd->machine);
+    if (options.ordersByStores)
+      result.movesLoadsAfterStores = orderByStores(translated, options.orderRegisters);
+    {
+      llvm::raw_string_ostream stream(result.llvmIR);
+      translated.print(stream, nullptr);
+    }
+    // 5. Emit.
+    result.ptx = backEnd->printAssembly();
+  });
+  if (reason) {
+    (void)backEnd.release();
+    // The first line says what; the others are addresses of LLVM's own nodes.
+    return module.emitError("LLVM gave up: " + llvm::StringRef(*reason).split('\n').first);
   }
-  // 5. Emit.
-  result.ptx = printAssembly(*translated, *machine);
   if (result.ptx.empty())
     return module.emitError("the NVPTX back end cannot write assembly");
   return result;

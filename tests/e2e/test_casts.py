@@ -153,6 +153,30 @@ def test_bitcast(device, source, target):
 
 
 @tilewright.jit
+def computed_bits_kernel(x_ptr, out_ptr, back_ptr, FROM: tl.constexpr, TO: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    there = (tl.load(x_ptr + offsets) + 1).to(FROM).to(TO, bitcast=True)
+    tl.store(out_ptr + offsets, there.to(tl.float32) * 2)
+    tl.store(back_ptr + offsets, there.to(FROM, bitcast=True).to(tl.float32) * 2)
+
+
+@pytest.mark.parametrize("block", [32, 256])
+@pytest.mark.parametrize("source, target", [
+    ("float16", "bfloat16"), ("bfloat16", "float16"), ("float16", "int16"), ("uint16", "bfloat16"),
+])  # fmt: skip
+def test_bitcast_of_what_is_computed(device, source, target, block):
+    """With one element for each thread, and with pairs: neither is of what memory holds."""
+    # Bits that are ordinary numbers as both kinds of halves.
+    x = (np.arange(block, dtype=np.uint16) * 32 + 0x2040).view(NUMPY_TYPES[source])
+    out, back = device.empty((block,), np.float32), device.empty((block,), np.float32)
+    arguments = [device.array(x), out, back, getattr(tl, source), getattr(tl, target), block]
+    device.run(computed_bits_kernel, (1,), *arguments, num_warps=1)
+    there = (x + np.ones((), x.dtype)).astype(x.dtype).view(NUMPY_TYPES[target])
+    assert_same(device.numpy(out), there.astype(np.float32) * 2)
+    assert_same(device.numpy(back), there.view(NUMPY_TYPES[source]).astype(np.float32) * 2)
+
+
+@tilewright.jit
 def implicit_cast_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))

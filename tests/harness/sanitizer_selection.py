@@ -5,7 +5,7 @@
 Chosen for what each exercises: tails of masked access, a reduction through shared
 memory, a layout conversion through shared memory, atomics with a lock, copies ahead of
 a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
-computed from what was loaded ahead, reductions with many results, several atomics per
+computed from what was loaded ahead, tiles used narrow and wide, reductions with many results, several atomics per
 thread, reductions by TMA, loads and stores with an order, promises made as statements, gathers,
 tiles that are copied ahead column by column or by loaded addresses, addresses from a table.
 Buffers are written in full before they are read, so that initcheck has nothing to excuse.
@@ -251,6 +251,33 @@ def check_gathers_and_columns():
     assert torch.equal(product, (columns * weight[:, None]).float().T @ columns.float())
 
 
+@tw.jit
+def linear_attention_kernel(q_ptr, k_ptr, v_ptr, out_ptr, n, trips, D: tl.constexpr, BLOCK: tl.constexpr):
+    d, rows = tl.arange(0, D), tl.arange(0, BLOCK)
+    below = rows[:, None] >= rows[None, :]
+    state = tl.zeros((D, D), tl.float32)
+    for _ in range(trips):
+        inside = rows < n
+        q = tl.load(q_ptr + rows[:, None] * D + d[None, :], mask=inside[:, None], other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + rows[None, :] * D + d[:, None], mask=inside[None, :], other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + rows[:, None] * D + d[None, :], mask=inside[:, None], other=0.0).to(tl.float32)
+        out = tl.dot(tl.where(below, tl.dot(q, k), 0), v) + tl.dot(q, state)
+        tl.store(out_ptr + rows[:, None] * D + d[None, :], out, mask=inside[:, None])
+        state += tl.dot(k, v)
+        rows += BLOCK
+
+
+def check_widened_operands():
+    """Tiles that products read narrow, and registers wide, from one ring."""
+    for block, warps in ((16, 1), (64, 4)):
+        n, d = 4 * block - 5, 32
+        q, k, v = (torch.randint(-1, 2, (n, d), device="cuda").bfloat16() for _ in range(3))
+        k[:, 2:] = 0
+        out = torch.zeros(n, d, device="cuda")
+        linear_attention_kernel[(1,)](q, k, v, out, n, 4, D=d, BLOCK=block, num_warps=warps)
+        assert torch.equal(out, (q.float() @ k.float().T).tril() @ v.float())
+
+
 def check_lessons():
     """The checks of lessons, at sizes of the interpreter; where kernels are tuned, with the first configuration."""
     import importlib
@@ -299,6 +326,7 @@ def main():
     check_copies_ahead(peers.load_kernels("tilewright"))
     check_products(peers.load_kernels("tilewright", BENCHMARKS / "matmul_kernels.py"))
     check_computed_operands(peers.load_kernels("tilewright", BENCHMARKS / "products_in_use_kernels.py"))
+    check_widened_operands()
     check_sums_of_many(peers.load_kernels("tilewright", BENCHMARKS / "in_use_kernels.py"))
     check_extrema()
     check_orders_and_promises()

@@ -8,9 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/emit/FatalErrors.h"
 #include "tests/unit/CodegenTestSupport.h"
 
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <ctime>
 
@@ -212,4 +214,37 @@ TEST(CodegenPtxTime, SmallKernelsTakeMilliseconds) {
   double seconds = secondsOfCompiling(vectorAdd(1024));
   RecordProperty("microseconds", static_cast<int>(seconds * 1e6));
   EXPECT_LT(seconds, 0.05);
+}
+
+//===----------------------------------------------------------------------===//
+// What LLVM cannot do
+//===----------------------------------------------------------------------===//
+
+TEST(CodegenGivesUp, TheReasonOfAFatalErrorIsReturned) {
+  EXPECT_EQ(reasonToGiveUp([] {}), std::nullopt);
+  EXPECT_EQ(reasonToGiveUp([] { llvm::report_fatal_error("no such instruction"); }),
+            "no such instruction");
+}
+
+TEST(CodegenGivesUp, InstructionSelectionEndsInADiagnostic) {
+  mlir::MLIRContext context;
+  loadDialects(context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+llvm.func @k(%p: !llvm.ptr<1>, %x: f32) attributes {nvvm.kernel} {
+  %0 = llvm.fptrunc %x : f32 to bf16
+  %1 = llvm.bitcast %0 : bf16 to f16
+  %2 = llvm.fpext %1 : f16 to f32
+  llvm.store %2, %p : f32, !llvm.ptr<1>
+  llvm.return
+})",
+                                                        &context, "kernel.mlir");
+  ASSERT_TRUE(module);
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &diagnostic) { text = diagnostic.str(); });
+  EXPECT_TRUE(failed(emitPtx(*module, getTargetInfo("sm_90a"), {})));
+  EXPECT_EQ(text.rfind("LLVM gave up: Cannot select", 0), 0u) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  // The process goes on, and so does LLVM.
+  EXPECT_NE(compileToPtx(vectorAdd(1024), "sm_90a"), "");
 }
