@@ -132,6 +132,9 @@ py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::
   case CalleeKind::OfPython:
     return callBuiltin(plain, args, kwargs, node);
   case CalleeKind::ToConstant:
+    // A run-time value stays one, as under the annotation.
+    if (args.size() == 1 && kwargs.empty() && isTensor(args[0]))
+      return args[0];
     callStatic(plain, args, kwargs, node);
     return unwrapConstexpr(args.empty() ? py::none() : py::object(args[0]));
   case CalleeKind::Language:

@@ -46,21 +46,24 @@ def test_run_time_value_for_a_constexpr_parameter(device, n):
 
 
 @tilewright.jit
-def annotated_name_kernel(out_ptr, x_ptr, BLOCK: tl.constexpr):
+def annotated_name_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
     offsets: tl.constexpr = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets)
     bits: tl.constexpr = tl.cast(x, tl.int32, bitcast=True)
     half: tl.constexpr = BLOCK // 2
     late: tl.constexpr
-    late = tl.where(offsets < half, bits, -1)
+    late = tl.constexpr(tl.where(offsets < half, bits, -1))
+    for _ in range(tl.constexpr(tl.minimum(n, 3))):
+        late += 1
     tl.store(out_ptr + offsets, late)
 
 
-def test_run_time_value_for_a_name_annotated_constexpr(device):
+@pytest.mark.parametrize("n", [0, 5])
+def test_run_time_value_for_a_name_annotated_constexpr(device, n):
     x = exact_values("float32", 16)
     out = device.empty(16, np.int32)
-    device.run(annotated_name_kernel, (1,), out, device.array(x), BLOCK=16)
-    assert_same(device.numpy(out), np.where(np.arange(16) < 8, x.view(np.int32), -1).astype(np.int32))
+    device.run(annotated_name_kernel, (1,), out, device.array(x), n, BLOCK=16)
+    assert_same(device.numpy(out), (np.where(np.arange(16) < 8, x.view(np.int32), -1) + min(n, 3)).astype(np.int32))
 
 
 # ---------------------------------------------------------------------------
