@@ -6,7 +6,9 @@ Functions of reals have an error bound in units of the last place; integers, bit
 rounding modes are exact.
 """
 
+import ast
 import fractions
+import inspect
 import math
 
 import numpy as np
@@ -437,3 +439,14 @@ def test_symbols(device, type_name):
     out = device.empty(64, x.dtype)
     device.run(symbol_kernel, (1,), device.array(x), out, 64)
     assert_near(device.numpy(out), np.arctan(x.astype(np.float64)), ulps=4)
+
+
+@pytest.mark.parametrize("module", [libdevice, tl.math], ids=["libdevice", "math"])
+def test_functions_have_the_text_of_a_definition(module):
+    """Libraries that generate kernels read the source of what they call, and look for a definition in it."""
+    functions = {name: value for name, value in vars(module).items() if inspect.isfunction(value) and not name.startswith("_")}
+    assert len(functions) > 15
+    for name, function in functions.items():
+        (definition,) = ast.parse(inspect.getsource(function)).body
+        assert isinstance(definition, ast.FunctionDef) and definition.name == function.__name__, name
+        assert [argument.arg for argument in definition.args.args] == list(inspect.signature(function).parameters), name

@@ -90,3 +90,14 @@ def test_folders_for_programs_in_c():
         assert "libcuda.so.1 was not found" in str(error)
         pytest.skip("no driver on this machine")
     assert folders and all((pathlib.Path(folder) / "libcuda.so.1").exists() for folder in folders)
+
+
+def test_c_types_of_arguments():
+    from tilewright.backends.nvidia.driver import ty_to_cpp
+
+    pointers = {"*fp32": "CUdeviceptr", "tensordesc<fp16[64,64]>": "CUtensorMap"}
+    numbers = {"i1": "int8_t", "u1": "uint8_t", "i32": "int32_t", "u64": "uint64_t", "fp16": "double", "fp64": "double"}
+    for ty, expected in (pointers | numbers).items():
+        assert ty_to_cpp(ty) == expected
+    with pytest.raises(KeyError):
+        ty_to_cpp("i24")

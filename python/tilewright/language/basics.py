@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import enum
 import functools
+import linecache
 
 from .. import _core, errors
 from ..annotations import signature
@@ -159,6 +160,22 @@ def builtin(fn):
     fn = _own(fn) if is_own else _of_a_library(fn)
     fn.__tilewright_builtin__ = True
     return fn
+
+
+def named(function, module, name, documentation):
+    """Makes of a function that another one returns the function `name` of a module, for `builtin` or as a method.
+
+    It gets a text of its own, a definition with its parameters: libraries that read the source of what a kernel calls
+    look for that, and in the place where it was made there is none of this name.
+    """
+    code = function.__code__
+    path = f"<{module}.{name}>"
+    text = f'def {name}({", ".join(code.co_varnames[: code.co_argcount])}):\n    """{documentation}"""\n'
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    function.__code__ = code.replace(co_filename=path, co_firstlineno=1)
+    function.__name__ = function.__qualname__ = name
+    function.__module__, function.__doc__ = module, documentation
+    return function
 
 
 def is_of_call(traceback) -> bool:

@@ -9,6 +9,7 @@ they take float16 and bfloat16, too, as Triton's do, and round the result in flo
 from __future__ import annotations
 
 from .. import _core
+from .basics import named
 from .core import builtin, cast, clamp, float32, maximum, method, minimum, tensor
 
 _language = _core.language
@@ -52,10 +53,8 @@ def _unary(name, documentation):
             return cast(function(cast(x, float32)), x.dtype)
         return function(x)
 
-    for form, types in ((function, "float32 and float64"), (of_tensor, "float16, bfloat16, float32 and float64")):
-        form.__name__ = form.__qualname__ = name
-        form.__module__ = __name__
-        form.__doc__ = f"{documentation} {types}."
+    for form, types in ((of_tensor, "float16, bfloat16, float32 and float64"), (function, "float32 and float64")):
+        named(form, __name__, name, f"{documentation} {types}.")
     setattr(tensor, name, builtin(of_tensor))
     return builtin(function)
 

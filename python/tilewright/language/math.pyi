@@ -10,6 +10,7 @@ from . import core as core
 from ._values import _Tile
 from .basics import builtin as builtin
 from .basics import method as method
+from .basics import named as named
 from .core import cast as cast
 from .core import clamp as clamp
 from .core import maximum as max

@@ -17,6 +17,21 @@ _folders = (
 )
 
 
+def ty_to_cpp(ty: str) -> str:
+    """The C type in which a program of its own hands on an argument of this type, as "i32", "*fp16" or "tensordesc<...>".
+
+    Numbers with a fraction come as double, and are rounded where the kernel's parameters are packed. KeyError for what
+    is no type of an argument.
+    """
+    if ty.startswith("*"):
+        return "CUdeviceptr"
+    if ty.startswith("tensordesc") or ty == "nvTmaDesc":
+        return "CUtensorMap"
+    if ty in ("fp16", "bf16", "fp32", "f32", "fp64"):
+        return "double"
+    return {f"{sign}{bits}": f"{'u' * (sign == 'u')}int{max(bits, 8)}_t" for sign in "iu" for bits in (1, 8, 16, 32, 64)}[ty]
+
+
 def libcuda_dirs() -> list:
     """Folders that hold the driver's library."""
     named = knobs.nvidia.libcuda_path

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .. import core
+from .. import basics, core
 from ..core import builtin, unwrap
 from ... import _core, errors
 
@@ -13,10 +13,7 @@ _language = _core.language
 
 def named(name, documentation, function):
     """`function` as a function of the module libdevice."""
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = f"{__package__}.libdevice"
-    function.__doc__ = documentation
-    return builtin(function)
+    return builtin(basics.named(function, f"{__package__}.libdevice", name, documentation))
 
 
 def refuse(name, needed, value):
