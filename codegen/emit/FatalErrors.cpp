@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How: LLVM calls a handler before it ends the process, which leaves by an exception. LLVM is
-// built without exceptions, so that nothing in between is destroyed; its tables for unwinding
-// are there on every platform that this runs on.
+// built without exceptions, so that nothing in between is destroyed. Its tables for unwinding
+// are part of the ABI of x86-64; without them the process would end, as it did before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,7 @@
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 #include <mutex>
 
@@ -24,11 +25,11 @@ struct GaveUp {
   std::string reason;
 };
 
-/// Calls of reasonToGiveUp that this thread is in. Elsewhere nothing catches.
-thread_local int depth = 0;
+/// Whether this thread is in reasonToGiveUp. Elsewhere nothing catches.
+thread_local bool isCaught = false;
 
 void leave(void *, const char *reason, bool) {
-  if (depth > 0)
+  if (isCaught)
     throw GaveUp{reason};
 }
 
@@ -40,17 +41,13 @@ std::optional<std::string> reasonToGiveUp(llvm::function_ref<void()> work) {
   // A list of what the thread does, which is on its stack.
   const void *stackTrace = llvm::SavePrettyStackState();
   std::optional<std::string> reason;
-  ++depth;
+  llvm::SaveAndRestore<bool> guard(isCaught, true);
   try {
     work();
   } catch (const GaveUp &gaveUp) {
     llvm::RestorePrettyStackState(stackTrace);
     reason = gaveUp.reason;
-  } catch (...) {
-    --depth;
-    throw;
   }
-  --depth;
   return reason;
 }
 

@@ -288,13 +288,15 @@ void readFromBuffer(Operation *load, ir::BufferType type) {
 
 /// Lets what is used in registers of loops with products be read from where a copy puts it.
 int readFromBuffers(func::FuncOp function, const TargetInfo &target) {
-  AxisAnalysis axes(function);
+  std::optional<AxisAnalysis> axes;
   llvm::SmallVector<std::pair<Operation *, ir::BufferType>> loads;
   function.walk([&](Operation *op) {
     if (!llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op) || !isTile(op->getResult(0)) ||
         !isInLoopOfProducts(op) || llvm::all_of(op->getUsers(), llvm::IsaPred<ir::AllocSharedOp>))
       return;
-    if (ir::BufferType buffer = bufferOfCopy(op, axes, target))
+    if (!axes)
+      axes.emplace(function);
+    if (ir::BufferType buffer = bufferOfCopy(op, *axes, target))
       loads.emplace_back(op, buffer);
   });
   for (auto [load, buffer] : loads)
