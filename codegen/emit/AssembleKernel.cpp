@@ -284,6 +284,7 @@ void assembleKernel(CompiledModule &result, const TargetInfo &target, const Comp
   assembleOptions.lineInfo = options.lineInfo;
   assembleOptions.maxRegisters = options.maxRegisters;
   assembleOptions.kernelName = result.kernelName;
+  assembleOptions.more = options.assemblerOptions;
   if (needs.accumulator)
     limitEffort(result, *needs.accumulator, target, assembleOptions);
   AssembleResult assembled = assembleForOccupancy(result, target, assembleOptions, needs);
@@ -291,6 +292,7 @@ void assembleKernel(CompiledModule &result, const TargetInfo &target, const Comp
   result.registers = assembled.registers;
   result.spillBytes = assembled.spillStoreBytes;
   result.assembler = assembled.assembler;
+  result.assemblerLog = std::move(assembled.log);
   remarkOnAssembly(result, assembled);
 }
 

@@ -104,7 +104,8 @@ private:
 
   /// The knob is "1" or "all" for every step, or a comma-separated list.
   bool wants(llvm::StringRef step) const {
-    return filter == "1" || filter == "all" ||
+    return filter == "1" || filter == "all" || (step == "emit-ptx" && dumpsPtx) ||
+           (step == "assemble" && dumpsAssemblerLog) ||
            llvm::any_of(names, [&](llvm::StringRef name) { return isName(name, step); });
   }
 
@@ -114,6 +115,7 @@ private:
   size_t currentPlace = 0;
   std::string filter;
   llvm::SmallVector<llvm::StringRef> names; // in `filter`
+  bool dumpsPtx = knobBool(Knob::DUMP_PTX), dumpsAssemblerLog = knobBool(Knob::DUMP_PTXAS_LOG);
   double limit;
   std::string lastText;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -183,7 +185,10 @@ class Compilation {
 public:
   Compilation(ModuleOp module, const CompileOptions &options)
       : module(module), options(options), target(getTargetInfo(options.target)),
-        original(module.clone()), diagnostics(module.getContext()), observer(result, options) {}
+        original(module.clone()), diagnostics(module.getContext()), observer(result, options) {
+    if (options.ptxVersion)
+      target.ptxVersion = options.ptxVersion;
+  }
 
   CompiledModule run();
 
@@ -318,7 +323,7 @@ void Compilation::emit() {
 void Compilation::assemble() {
   begin("assemble");
   assembleKernel(result, target, options, needs);
-  observer.finished("assemble", [](llvm::raw_ostream &) {});
+  observer.finished("assemble", [&](llvm::raw_ostream &stream) { stream << result.assemblerLog; });
 }
 
 CompiledModule Compilation::run() {

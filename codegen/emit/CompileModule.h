@@ -36,6 +36,10 @@ struct CompileOptions {
   std::string lastStage = "cubin";
   /// Most registers per thread; 0 leaves it to the assembler.
   int maxRegisters = 0;
+  /// The version of PTX in the head of the text, 85 for 8.5; 0 is the target's.
+  int ptxVersion = 0;
+  /// More options of ptxas, after those of the compiler.
+  std::vector<std::string> assemblerOptions;
   /// Optimisations to leave out, by the names of their passes.
   std::vector<std::string> skippedPasses;
   /// Where the module is already, in passes::pipelineSteps().
@@ -73,6 +77,7 @@ struct CompiledModule {
   /// What the assembler reports; -1 where there was no report.
   int registers = -1, spillBytes = -1;
   std::string assembler;
+  std::string assemblerLog;
   ArgumentAccess access;
   /// Bytes and operations of a launch, as WorkCount.h says.
   std::string work;

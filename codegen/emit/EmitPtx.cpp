@@ -50,6 +50,8 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
+#include <fmt/format.h>
+
 #include <mutex>
 
 extern "C" void LLVMInitializeNVPTXTarget();
@@ -127,6 +129,18 @@ static void annotateInlineAssembly(llvm::Module &module) {
       call->setMemoryEffects(reads ? llvm::MemoryEffects::readOnly() : llvm::MemoryEffects::none());
       call->addFnAttr(llvm::Attribute::WillReturn);
     }
+}
+
+/// Says the target's version, which may be newer than what LLVM writes: for instructions that
+/// inline assembly brings.
+static void setVersion(std::string &ptx, int version) {
+  static constexpr llvm::StringLiteral directive = ".version ";
+  size_t start = ptx.find(directive.str());
+  if (start == std::string::npos)
+    return;
+  start += directive.size();
+  ptx.replace(start, ptx.find('\n', start) - start,
+              fmt::format("{}.{}", version / 10, version % 10));
 }
 
 static void setModuleTarget(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -232,6 +246,7 @@ FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target,
   }
   if (result.ptx.empty())
     return module.emitError("the NVPTX back end cannot write assembly");
+  setVersion(result.ptx, target.ptxVersion);
   return result;
 }
 

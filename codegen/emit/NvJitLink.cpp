@@ -418,6 +418,9 @@ static std::vector<std::string> commandOptions(const std::string &arch,
     list.push_back("-lineinfo");
   if (options.maxRegisters > 0)
     list.push_back(fmt::format("-maxrregcount={}", options.maxRegisters));
+  // The last value of an option counts.
+  for (const std::string &option : options.more)
+    list.push_back("-Xptxas=" + option);
   return list;
 }
 
@@ -468,6 +471,12 @@ AssembleResult assemblePtx(const std::string &ptx, const std::string &arch,
   if (errors.empty())
     errors = fmt::format("nvJitLink returned {}{}", status,
                          status == unrecognizedOption ? " (option)" : "");
+  // ptxas says this of its command line, and of a text where the line stands before it.
+  if (!options.more.empty() && errors.rfind("ptxas fatal", 0) == 0)
+    throw Error(ErrorCode::E0209,
+                fmt::format("ptx_options='{}': {}", fmt::join(options.more, " "),
+                            errors.substr(0, errors.find('\n'))),
+                "'ptxas --help' lists the options of an assembler");
   throw makeError(ErrorCode::E0304, fmt::arg("ver", library->version()),
                   fmt::arg("line", firstErrorLine(errors)),
                   fmt::arg("path", writeReproducer(ptx, arch, list, options.kernelName)))

@@ -30,6 +30,8 @@ struct AssembleOptions {
   bool lineInfo = true;
   /// 0 or 3, as -O.
   int optimizationLevel = 3;
+  /// More options of ptxas, as a user gives them.
+  std::vector<std::string> more;
   /// Name of the kernel, for the reproducer's file name.
   std::string kernelName = "kernel";
 };

@@ -124,6 +124,8 @@ static std::string headOf(const Reproducer &reproducer, const CompileOptions &op
       {"line_info", options.lineInfo},
       {"last_stage", options.lastStage},
       {"maxnreg", options.maxRegisters},
+      {"ptx_version", options.ptxVersion},
+      {"ptx_options", llvm::join(options.assemblerOptions, " ")},
       {"skip_passes", llvm::json::Array(options.skippedPasses)},
   };
   std::string text;

@@ -54,7 +54,7 @@ static constexpr int64_t registerUnit = 8, multiprocessorParts = 4, maxWarpsPerB
 /// Shared memory of each block that belongs to the system.
 static constexpr int64_t reservedSharedBytes = 1024;
 
-/// The version of PTX that LLVM 19 can write and CUDA 12.5 or later reads.
+/// The newest version of PTX that LLVM 19 can write; CUDA 12.5 and later read it.
 static constexpr int ptxVersion = 85;
 
 static TargetInfo makeTarget(const TargetRow &row) {
@@ -145,7 +145,7 @@ namespace codegen {
 std::string llvmProcessor(const TargetInfo &target) { return target.name; }
 
 std::string llvmFeatures(const TargetInfo &target) {
-  return "+ptx" + std::to_string(target.ptxVersion);
+  return "+ptx" + std::to_string(std::min(target.ptxVersion, ptxVersion));
 }
 
 std::vector<std::string> knownTargets() {

@@ -20,7 +20,7 @@ namespace tilewright::codegen {
 
 /// LLVM's name of the processor: "sm_90a".
 std::string llvmProcessor(const TargetInfo &target);
-/// LLVM's feature string: "+ptx85".
+/// LLVM's feature string: "+ptx85", or the newest that LLVM writes where the target's is newer.
 std::string llvmFeatures(const TargetInfo &target);
 /// The names that getTargetInfo knows, oldest first.
 std::vector<std::string> knownTargets();

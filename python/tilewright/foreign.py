@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names that programs for other releases, other GPUs or other languages use, and what to use here.
 
-One table for each place where such a name can stand. All of them end in E0125.
+One table for each place where such a name can stand. All of them end in E0125, but variables of
+the environment in a warning (W0715).
 """
 
 from __future__ import annotations
@@ -47,6 +48,26 @@ OPTIONS = {
     "reg_inc_consumer": (_OTHER_WARPS, "leave it out"),
     "enable_warp_specialization": (_OTHER_WARPS, "use tl.range(..., warp_specialize=True)"),
     "enable_persistent": (_OTHER_WARPS, "loop over tiles in the kernel"),
+}
+
+_CHECKS = "'tilewright check' finds accesses out of bounds and races, and compute-sanitizer runs on the kernels"
+_PASSES = "TILEWRIGHT_DUMP=all prints the IR after each pass"
+
+#: Variables of the environment that Triton reads (and a knob without one), and what to use.
+VARIABLES = {
+    "LLVM_EXTRACT_DI_LOCAL_VARIABLES": "there are line tables, and no variables in debug information",
+    "LLVM_IR_ENABLE_DUMP": _PASSES,
+    "MLIR_ENABLE_DIAGNOSTICS": "messages are whole as they are",
+    "MLIR_ENABLE_DUMP": _PASSES,
+    "TRITON_ENABLE_ASAN": _CHECKS,
+    "TRITON_FPSAN_HOMOMORPHIC_CASTS": _CHECKS,
+    "TRITON_FRONT_END_DEBUGGING": "messages are whole as they are",
+    "TRITON_INSTRUMENTATION_MODE": _CHECKS,
+    "TRITON_LLVM_DEBUG_ONLY": _PASSES,
+    "TRITON_MOCK_PTX_VERSION": "the option ptx_version= of a launch says the version",
+    "TRITON_REPRODUCER_PATH": "TILEWRIGHT_REPRODUCER_DIR is the folder of reproducers",
+    "USE_IR_LOC": "line tables name the lines of the Python source",
+    "add_stages_inspection_hook": "the stages are no Python functions; the option ir_override= takes a file instead of one",
 }
 
 #: Modules below the package, and what is in them.

@@ -17,7 +17,7 @@ import re
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import _core, toolkit
+from . import _core, errors, foreign, toolkit
 
 _TRUE = {"1", "true", "on", "yes", "y"}
 
@@ -352,6 +352,10 @@ class base_knobs:
         return {name: getattr(self, name) for name in self.knob_descriptors}
 
     def __setattr__(self, name, value):
+        for variable in getattr(self.knob_descriptors.get(name), "variables", (name,)) if value else ():
+            if variable in foreign.VARIABLES:
+                place = f"knobs.{type(self).__name__.removesuffix('_knobs')}.{name}"
+                errors.warn("W0715", X=place, instead=foreign.VARIABLES[variable])
         if name not in self.knob_descriptors:
             plain = self._plain()
             if name not in plain:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from typing import Callable, NamedTuple
 
-from . import _core, errors, knob_types
+from . import _core, errors, foreign, knob_types
 from .knob_types import (  # noqa: F401 - programs find Triton's names here
     Env,
     HookChain,
@@ -137,10 +137,7 @@ cache_knobs.dir.__class__ = _CacheDirectory
 compilation_knobs = _group(
     "compilation",
     listener=None,
-    override=env_bool("TRITON_KERNEL_OVERRIDE"),
-    dump_ir=env_bool("TRITON_KERNEL_DUMP"),
     dump_ir_extract_di_local_variables=env_bool("LLVM_EXTRACT_DI_LOCAL_VARIABLES"),
-    store_binary_only=env_bool("TRITON_STORE_BINARY_ONLY"),
     use_ir_loc=env_opt_str("USE_IR_LOC"),
     enable_asan=env_bool("TRITON_ENABLE_ASAN"),
     front_end_debugging=env_bool("TRITON_FRONT_END_DEBUGGING"),
@@ -165,11 +162,7 @@ nvidia_knobs = _group(
     use_meta_ws=False,
     ptxas=env_nvidia_tool("ptxas"),
     ptxas_blackwell=env_nvidia_tool("ptxas-blackwell"),
-    dump_nvptx=env_bool("NVPTX_ENABLE_DUMP"),
-    disable_ptxas_opt=env_bool("DISABLE_PTXAS_OPT"),
-    ptxas_options=env_opt_str("PTXAS_OPTIONS"),
     mock_ptx_version=env_opt_str("TRITON_MOCK_PTX_VERSION"),
-    dump_ptxas_log=env_bool("TRITON_DUMP_PTXAS_LOG"),
 )
 # The toolkit's programs are objects with a path and a version, as Triton's are.
 for _name in ("cuobjdump", "nvdisasm"):
@@ -265,7 +258,7 @@ def table():
 
 
 def check_environment(environment=None):
-    """Warns (W0702) of variables with our prefix that no knob has."""
+    """Warns of variables with our prefix that no knob has (W0702), and of Triton's that do nothing here (W0715)."""
     known = {variable for entry in _entries for variable in entry.variables} | {
         variable for tool in ("ptxas", "ptxas_blackwell") for variable in getattr(nvidia_knobs, tool).variables
     }
@@ -273,6 +266,8 @@ def check_environment(environment=None):
         if variable.startswith("TILEWRIGHT_") and variable not in known:
             name = variable[len("TILEWRIGHT_") :]
             errors.warn("W0702", X=name, near=f"TILEWRIGHT_{_core.nearest_knob(name)}")
+        elif variable in foreign.VARIABLES and os.environ.get(variable) not in ("", "0"):
+            errors.warn("W0715", X=variable, instead=foreign.VARIABLES[variable])
 
 
 check_environment()

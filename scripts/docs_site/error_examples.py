@@ -42,6 +42,8 @@ MESSAGES = {
     "W0711": "events time the kernels, as CUPTI does not work here: libcupti is not found",
     "W0712": "2 of 3 launches have no time in the profile: they were still running",
     "E0714": "launches are being recorded already",
+    "W0715": "TRITON_ENABLE_ASAN has no effect here",
+    "W0716": "compile() has no option 'num_wraps' and leaves it out",
     "E0900": "tw-insert-barriers: no rule for this operation",
 }
 

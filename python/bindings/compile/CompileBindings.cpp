@@ -31,6 +31,8 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <pybind11/stl.h>
 
 #include <mutex>
@@ -98,6 +100,11 @@ codegen::CompileOptions compileOptions(const py::dict &options, const std::strin
   result.lineInfo = !knobBool(Knob::DISABLE_LINE_INFO);
   result.lastStage = optionOr<std::string>(options, "last_stage", "cubin");
   result.maxRegisters = optionOr(options, "maxnreg", 0);
+  result.ptxVersion = optionOr(options, "ptx_version", 0);
+  llvm::SmallVector<llvm::StringRef> more;
+  std::string assemblerOptions = optionOr<std::string>(options, "ptx_options", "");
+  llvm::SplitString(assemblerOptions, more);
+  result.assemblerOptions.assign(more.begin(), more.end());
   result.facts = optionOr(options, "facts", false);
   std::string skipped = knobText(Knob::SKIP_PASSES);
   llvm::SmallVector<llvm::StringRef> names;

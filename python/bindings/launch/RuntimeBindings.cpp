@@ -414,11 +414,12 @@ static void bindAssembler(py::module_ &module) {
   module.def(
       "assemble_ptx",
       [](const std::string &ptx, const std::string &arch, int maxRegisters, bool lineInfo,
-         const std::string &name) {
+         const std::string &name, std::vector<std::string> more) {
         AssembleOptions options;
         options.maxRegisters = maxRegisters;
         options.lineInfo = lineInfo;
         options.kernelName = name;
+        options.more = std::move(more);
         AssembleResult result;
         {
           py::gil_scoped_release release;
@@ -437,7 +438,7 @@ static void bindAssembler(py::module_ &module) {
         return d;
       },
       py::arg("ptx"), py::arg("arch"), py::arg("max_registers") = 0, py::arg("line_info") = true,
-      py::arg("name") = "kernel");
+      py::arg("name") = "kernel", py::arg("more") = std::vector<std::string>());
   module.def("target_name",
              [](int capability) { return getTargetInfo(std::to_string(capability)).name; });
 }

@@ -14,7 +14,7 @@ import json
 import sys
 import time
 
-from .. import _core, knobs
+from .. import _core, errors, knobs
 from .._version import compiler_key
 from ..backends.compiler import GPUTarget
 from ..lazy_names import deferred, lazy_names
@@ -24,7 +24,7 @@ from . import recompiles, specialization_data
 from .disk_cache import load_or_compile, one_thread
 from .kernel import CompilationResult, CompiledKernel
 from .machine_code_files import write_for_other_launchers
-from .options import is_isolated, parse_options
+from .options import DEFAULTS, is_isolated, nearest_option, parse_options
 from .request import Request
 from .sources import ASTSource, IRSource
 
@@ -37,7 +37,11 @@ from .kernel import AsmDict, KernelMetadata, LazyDict  # noqa: F401, E402
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
 
 __getattr__ = lazy_names(__name__, {"make_backend": "backends.nvidia.compiler:make_backend"})
-_compile_in_worker = deferred("compiler.isolated:compile_kernel")  # few programs ask for it
+# Few programs ask for these.
+_compile_in_worker = deferred("compiler.isolated:compile_kernel")
+_overridden = deferred("compiler.stage_files:overridden")
+_with_override = deferred("compiler.stage_files:with_override")
+_dump_stages = deferred("compiler.stage_files:dump")
 
 # Triton's name; libraries hash it into keys of their own.
 triton_key = compiler_key
@@ -62,6 +66,11 @@ def _targeted(target: GPUTarget, options: dict) -> GPUTarget:
     return GPUTarget(target.backend, str(options["arch"]), target.warp_size) if options["arch"] else target
 
 
+def _request(src, target, options) -> Request:
+    request = Request(src, target, options)
+    return _with_override(request) if knobs.compilation.override else request
+
+
 def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -> CompiledKernel:
     """The kernel of a request: from another thread, from the disk, or compiled.
 
@@ -84,6 +93,8 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
                     dict(options),
                     request.target.name,
                 )
+            if options["ir_override"] is not None:
+                result = _overridden(result, options, request.target.name)
         compiled.append(time.perf_counter())
         return result, lookups
 
@@ -102,6 +113,8 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
     listener = knobs.compilation.listener
     if listener is not None:
         _tell(listener, request, kernel, started, compiled[-1] if compiled else None, ended)
+    if knobs.compilation.dump_ir:
+        _dump_stages(kernel)
     if knobs.compilation.remarks:
         for remark in kernel.remarks:
             print(remark, file=sys.stderr)
@@ -131,24 +144,35 @@ def _tell(listener, request, kernel, started, compiled, ended):
     )
 
 
-def _set_default_precision(options):
-    """The environment's precision of dot on fp32, where the options name none."""
+def _set_from_environment(options):
+    """What the environment says of precision and assembler, where the options do not."""
     if knobs.language.fp32_default:
         options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
+    if knobs.nvidia.ptxas_options:
+        options.setdefault("ptx_options", knobs.nvidia.ptxas_options)
+    if knobs.nvidia.disable_ptxas_opt:
+        options["ptx_options"] = f"--opt-level=0 {options.get('ptx_options') or ''}".rstrip()
 
 
 def _options_of_compile(options) -> dict:
-    """The options of a compilation without a launch: no launch looks at the arguments, so they may overlap."""
+    """The options of a compilation without a launch: no launch looks at the arguments, so they may overlap.
+
+    Programs pass on what they have of other families and releases, so unknown ones are left out with a warning.
+    """
     given = {k: v for k, v in dict(options or {}).items() if k != "backend_name"}
+    for name in [name for name in given if name not in DEFAULTS]:
+        del given[name]
+        near = nearest_option(name)
+        errors.warn("W0716", o=name, help=f"did you mean '{near}'?" if near else "remove it")
     given.setdefault("arguments_may_overlap", True)
-    _set_default_precision(given)
+    _set_from_environment(given)
     return parse_options(given)
 
 
 def request_of(src: ASTSource, target=None, options=None) -> Request:
     """The request that `compile` would make; compiles nothing."""
     parsed = _options_of_compile(options)
-    return Request(src, _targeted(_as_target(target), parsed), parsed)
+    return _request(src, _targeted(_as_target(target), parsed), parsed)
 
 
 def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
@@ -161,7 +185,7 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     target = _as_target(target)
     parsed = _options_of_compile(options)
     if isinstance(src, ASTSource):
-        kernel = _compile(Request(src, _targeted(target, parsed), parsed))
+        kernel = _compile(_request(src, _targeted(target, parsed), parsed))
         write_for_other_launchers(kernel)
         return kernel
     source = src if isinstance(src, IRSource) else IRSource(src)
@@ -215,10 +239,10 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     if knobs.runtime.debug:
         options["debug"] = True
     options.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
-    _set_default_precision(options)
+    _set_from_environment(options)
     options = parse_options(options)
     target = target_of(driver.active, device if device >= 0 else None)
-    request = Request(source_of_specialization(fn, specs), _targeted(target, options), options)
+    request = _request(source_of_specialization(fn, specs), _targeted(target, options), options)
     return _compile_for_device(request, device, warmup)
 
 

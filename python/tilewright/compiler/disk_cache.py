@@ -185,7 +185,8 @@ def save(store, request, result, lookups):
         "remarks": list(result.get("remarks") or ()),
         "globals": result["globals"],
     }
-    sections = {stage: zlib.compress(result[stage].encode(), 1) for stage in _TEXT_STAGES if result.get(stage)}
+    texts = () if knobs.compilation.store_binary_only and result.get("cubin") else _TEXT_STAGES
+    sections = {stage: zlib.compress(result[stage].encode(), 1) for stage in texts if result.get(stage)}
     if result.get("cubin"):
         sections["cubin"] = result["cubin"]
     store.save(request.key, header, sections)
@@ -271,7 +272,7 @@ def load_or_compile(request, compile_now, refresh=False):
     if store is None or request.inexact or knobs.runtime.add_stages_inspection_hook is not None:
         return _compile_and_note(request, compile_now)[0]
     # What the compiler prints on the way has to be printed, so it has to run.
-    if knobs.compilation.dump:
+    if knobs.compilation.dump or knobs.nvidia.dump_nvptx or knobs.nvidia.dump_ptxas_log:
         refresh = True
     if not refresh and (result := load(store, request)) is not None:
         return result

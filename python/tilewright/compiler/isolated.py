@@ -31,7 +31,7 @@ _START_SECONDS = 60.0
 #: After its own limit a worker raises E0305 between two stages, and names it better.
 _GRACE_SECONDS = 0.5
 #: Options that matter after the front end.
-_OPTIONS = ("enable_fp_fusion", "maxnreg", "num_ctas", "num_stages", "launch_pdl")
+_OPTIONS = ("enable_fp_fusion", "maxnreg", "num_ctas", "num_stages", "launch_pdl", "ptx_version", "ptx_options")
 _MOST_NOTES = 5
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextvars
+import os
 
 from .. import errors, foreign, knobs
 
@@ -46,14 +47,30 @@ DEFAULTS = {
 THREADS_PER_WARP, MOST_WARPS = 32, 32
 
 
+# The version of PTX that has what is written for Hopper.
+OLDEST_PTX = 80
+
+#: Kinds of files that a kernel can be taken from (override_stages.py), the last stage first.
+STAGES_OF_FILES = ("cubin", "ptx", "ttir")
+
+
+def stage_of_file(path) -> str:
+    return os.path.splitext(path)[1][1:]
+
+
+def nearest_option(name) -> str:
+    """The option that a wrong name is likely to mean, or nothing."""
+    import difflib  # for a mistake alone
+
+    return next(iter(difflib.get_close_matches(name, DEFAULTS, n=1)), "")
+
+
 def _reject(name):
     if name in foreign.OPTIONS:
         raise foreign.error(name, *foreign.OPTIONS[name])
-    import difflib  # for a mistake alone
-
-    near = difflib.get_close_matches(name, DEFAULTS, n=1)
+    near = nearest_option(name)
     help = None if near else "pass it as a parameter of the kernel, or remove it"
-    raise errors.make("E0210", o=name, near=near[0] if near else "", help=help)
+    raise errors.make("E0210", o=name, near=near, help=help)
 
 
 def _plain(value):
@@ -81,6 +98,13 @@ def parse_options(given: dict) -> dict:
         _wrong(options, "cluster_dims", "num_ctas")
     if options["index_bits"] not in (None, 32, 64):
         _wrong(options, "index_bits", "32, 64 or None")
+    if options["ptx_version"] is not None:
+        _check_int(options, "ptx_version", OLDEST_PTX, f"an integer of at least {OLDEST_PTX}, which is PTX 8.0, or None")
+    if not isinstance(options["ptx_options"], (str, type(None))):
+        _wrong(options, "ptx_options", "a str with options of ptxas, with spaces between")
+    path = options["ir_override"]
+    if path is not None and not (os.path.isfile(path) and stage_of_file(path) in STAGES_OF_FILES):
+        _wrong(options, "ir_override", "the path of a .ttir, .ptx or .cubin file")
     if options["maxnreg"] is not None:
         _check_int(options, "maxnreg", 1, "an integer of at least 1, or None")
     return options

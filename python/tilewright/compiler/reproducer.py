@@ -29,6 +29,8 @@ _FIELDS = {
     "first_step": int,
     "first_name": str,
     "enable_fp_fusion": bool,
+    "ptx_version": int,
+    "ptx_options": str,
     "line_info": bool,
     "last_stage": str,
     "maxnreg": int,
@@ -95,7 +97,8 @@ class Reproducer:
     def job(self, text=None, **changed) -> Job:
         """The compilation of `text`, or of the module before the step that failed."""
         head = self.head
-        options = {name: head[name] for name in ("enable_fp_fusion", "line_info", "last_stage", "maxnreg", "skip_passes")}
+        names = ("enable_fp_fusion", "line_info", "last_stage", "maxnreg", "ptx_version", "ptx_options", "skip_passes")
+        options = {name: head[name] for name in names}
         options.update(first_step=head["first_step"], reproducer=self.path)
         options.update(changed)
         return Job(

@@ -22,6 +22,9 @@ from .options import DEFAULTS
 _KEY_GROUPS = ("compilation", "language")
 _NOT_IN_KEYS = {
     "DUMP",
+    "KERNEL_DUMP",
+    "KERNEL_OVERRIDE",  # what is taken instead is an option of the request
+    "STORE_BINARY_ONLY",
     "REMARKS",
     "TIMING",
     "ALWAYS_COMPILE",

@@ -97,7 +97,11 @@ class FileCacheManager(CacheManager):
     def __init__(self, key, override=False, dump=False):
         super().__init__(key, override, dump)
         digest = hashlib.sha256(str(key).encode()).hexdigest()
-        self.cache_dir = os.path.join(default_cache_dir(), "files", digest[:2], digest)
+        if dump or override:
+            # People look for these, so the key is the name.
+            self.cache_dir = os.path.join(default_dump_dir() if dump else default_override_dir(), str(key))
+        else:
+            self.cache_dir = os.path.join(default_cache_dir(), "files", digest[:2], digest)
 
     def _path(self, filename):
         if os.sep in filename or filename in ("", ".", ".."):
@@ -184,8 +188,8 @@ def make_so_cache_key(version_hash, signature, constants, ids, **kwargs) -> str:
 
 
 def get_dump_manager(key) -> CacheManager:
-    return FileCacheManager(key, dump=True)
+    return FileCacheManager(_base32(key), dump=True)
 
 
 def get_override_manager(key) -> CacheManager:
-    return FileCacheManager(key, override=True)
+    return FileCacheManager(_base32(key), override=True)
