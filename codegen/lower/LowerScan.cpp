@@ -39,12 +39,14 @@ public:
         tuple.push_back(lowering.get(source)[reg]);
     }
     totals = values;
-    for (ArrayRef<ScanStep> left(plan.steps); !left.empty();) {
-      ArrayRef<ScanStep> run =
-          left.take_until([](const ScanStep &step) { return step.dim == InDim::Register; });
-      if (failed(run.empty() ? joinRegisters(left.front().mask) : joinThreads(run)))
+    for (size_t first = 0; first < plan.steps.size();) {
+      bool isInThread = plan.steps[first].dim == InDim::Register;
+      size_t end = first;
+      while (end < plan.steps.size() && (plan.steps[end].dim == InDim::Register) == isInThread)
+        ++end;
+      if (failed(isInThread ? joinRegisters(stepsFrom(first, end)) : joinThreads(first, end)))
         return failure();
-      left = left.drop_front(std::max<size_t>(run.size(), 1));
+      first = end;
     }
 
     for (auto [index, result] : llvm::enumerate(op.getResults())) {
@@ -64,6 +66,10 @@ private:
     Value isKnown;
   };
 
+  ArrayRef<ScanStep> stepsFrom(size_t first, size_t end) {
+    return ArrayRef(plan.steps).slice(first, end - first);
+  }
+
   FailureOr<Registers> combine(ArrayRef<Value> lhs, ArrayRef<Value> rhs) {
     Registers operands(lhs);
     operands.append(rhs.begin(), rhs.end());
@@ -81,68 +87,183 @@ private:
     return found;
   }
 
-  LogicalResult joinRegisters(uint32_t mask) {
-    int numRegisters = static_cast<int>(values.size());
-    uint32_t firstBit = op.getReverse() ? mask : 0;
-    for (int reg = 0; reg < numRegisters; ++reg) {
-      if ((reg & mask) == firstBit)
+  /// The numbers that the bits of steps make, in the order of the scan.
+  SmallVector<uint32_t> placesOf(ArrayRef<ScanStep> steps) {
+    SmallVector<uint32_t> places{0};
+    for (const ScanStep &step : steps)
+      for (size_t index = 0, end = places.size(); index < end; ++index)
+        places.push_back(places[index] | step.mask);
+    if (op.getReverse())
+      std::reverse(places.begin(), places.end());
+    return places;
+  }
+
+  /// One run after the other: a tree would be shallower, and take up to half as many operations
+  /// again as there are bits.
+  LogicalResult joinRegisters(ArrayRef<ScanStep> steps) {
+    spreadTotals();
+    SmallVector<uint32_t> places = placesOf(steps);
+    uint32_t allBits = places.front() | places.back();
+    llvm::DenseMap<int, Registers> before;
+    for (int first : representatives()) {
+      if (first & allBits)
         continue;
-      FailureOr<Registers> joined = combine(totals[representative(reg ^ mask)], values[reg]);
+      Registers total = totals[first | places.front()];
+      for (uint32_t place : ArrayRef(places).drop_front()) {
+        int reg = first | place;
+        if (isJoined)
+          before[reg] = total;
+        FailureOr<Registers> joined = combine(total, totals[reg]);
+        if (failed(joined))
+          return failure();
+        total = std::move(*joined);
+        if (!isJoined)
+          values[reg] = total;
+      }
+      totals[first] = std::move(total);
+    }
+    for (auto [reg, tuple] : llvm::enumerate(values)) {
+      auto found = before.find(representative(reg));
+      if (found == before.end())
+        continue;
+      FailureOr<Registers> joined = combine(found->second, tuple);
       if (failed(joined))
         return failure();
-      values[reg] = std::move(*joined);
+      tuple = std::move(*joined);
     }
-    for (int reg : representatives()) {
-      if (reg & mask)
-        continue;
-      FailureOr<Registers> joined = combine(totals[reg ^ firstBit], totals[reg ^ firstBit ^ mask]);
-      if (failed(joined))
-        return failure();
-      totals[reg] = std::move(*joined);
-    }
-    mergedRegisterBits |= mask;
+    mergedRegisterBits |= allBits;
+    isJoined = true;
     return success();
   }
 
   /// Where more than two values of a thread lie in one run, what comes before the run in other
   /// threads is combined first, and with each value once at the end. With two, to select what
   /// is known costs as much as that saves.
-  LogicalResult joinThreads(ArrayRef<ScanStep> steps) {
+  LogicalResult joinThreads(size_t first, size_t end) {
     SmallVector<int> owners = representatives();
-    bool isDeferred = steps.size() > 1 && 2 * owners.size() < values.size();
+    bool isDeferred =
+        plan.steps[first].dim != plan.steps[end - 1].dim && 2 * owners.size() < values.size();
     Prefixes prefixes;
-    while (!steps.empty()) {
-      ArrayRef<ScanStep> warps =
-          steps.take_while([](const ScanStep &step) { return step.dim == InDim::Warp; });
-      bool isAtOnce = warps.size() > 1 && owners.size() << warps.size() <= maxTotalsAtOnce;
-      ArrayRef<ScanStep> next = isAtOnce ? warps : steps.take_front();
-      FailureOr<Prefixes> before = isAtOnce ? joinWarps(next, owners) : join(next.front(), owners);
+    while (first < end) {
+      size_t next = first + stepsTogether(plan.steps, first, owners.size());
+      ArrayRef<ScanStep> steps = stepsFrom(first, next);
+      FailureOr<Prefixes> before =
+          steps.front().dim == InDim::Lane ? joinLanes(steps, owners) : joinWarps(steps, owners);
       if (failed(before) || failed(isDeferred ? extend(prefixes, *before) : apply(*before, owners)))
         return failure();
-      steps = steps.drop_front(next.size());
+      isJoined = true;
+      first = next;
     }
     return isDeferred ? apply(prefixes, owners) : success();
   }
 
-  /// Second in the direction of the scan: upper, or lower when reversed.
-  Value isInSecondRun(const ScanStep &step) {
+  //===--------------------------------------------------------------------===//
+  // Lanes
+  //===--------------------------------------------------------------------===//
+
+  Value constant(uint32_t bits) { return lowering.constantI32(static_cast<int32_t>(bits)); }
+
+  /// Lane with `clear` taken out of its number and `set` put into it.
+  Value laneWith(uint32_t clear, uint32_t set) {
     OpBuilder &builder = lowering.builder;
-    Value index = step.dim == InDim::Lane ? lowering.laneId() : lowering.warpId();
-    Value bit = builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(step.mask));
-    return builder.create<LLVM::ICmpOp>(
-        lowering.loc, op.getReverse() ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit,
-        lowering.constantI32(0));
+    Value cleared = builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(), constant(~clear));
+    return builder.create<LLVM::OrOp>(lowering.loc, cleared, constant(set));
   }
 
-  SmallVector<Registers> shuffleTotals(ArrayRef<int> owners, uint32_t mask) {
-    SmallVector<Registers> others;
-    for (int reg : owners) {
-      Registers &tuple = others.emplace_back();
-      for (Value value : totals[reg])
-        tuple.push_back(lowering.shuffleXor(value, mask));
-    }
+  /// Second in the direction of the scan: upper, or lower when reversed.
+  Value isSecond(const ScanStep &step) {
+    OpBuilder &builder = lowering.builder;
+    Value bit = builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(), constant(step.mask));
+    return builder.create<LLVM::ICmpOp>(
+        lowering.loc, op.getReverse() ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit,
+        constant(0));
+  }
+
+  Registers shuffled(ArrayRef<Value> tuple, Value source) {
+    Registers others;
+    for (Value value : tuple)
+      others.push_back(lowering.shuffleIndex(value, source));
     return others;
   }
+
+  /// Scans the totals over lanes: in each step those of the second run take what the last lane of
+  /// the first has. In the last lane of all lies the total then. What the last step took.
+  FailureOr<SmallVector<Registers>> scanLanes(ArrayRef<ScanStep> steps, ArrayRef<int> owners) {
+    OpBuilder &builder = lowering.builder;
+    bool isReversed = op.getReverse();
+    uint32_t joined = 0;
+    SmallVector<Registers> taken;
+    for (const ScanStep &step : steps) {
+      taken.clear();
+      Value second = isSecond(step);
+      Value source = isReversed ? laneWith(joined, step.mask) : laneWith(step.mask, joined);
+      for (int reg : owners) {
+        taken.push_back(shuffled(totals[reg], source));
+        FailureOr<Registers> both = combine(taken.back(), totals[reg]);
+        if (failed(both))
+          return failure();
+        for (auto [mine, value] : llvm::zip(totals[reg], *both))
+          mine = builder.create<LLVM::SelectOp>(lowering.loc, second, value, mine);
+      }
+      joined |= step.mask;
+    }
+    laneOfTotals = isReversed ? laneWith(joined, 0) : laneWith(0, joined);
+    return taken;
+  }
+
+  /// The lane before this one in the order of the scan; the last one for the first.
+  Value previousLane(ArrayRef<ScanStep> steps) {
+    OpBuilder &builder = lowering.builder;
+    // As 1 is subtracted: bits change up to the lowest one that is set.
+    Value changes, flipped = lowering.laneId();
+    for (const ScanStep &step : steps) {
+      Value mask = constant(step.mask), stays = isSecond(step);
+      if (changes)
+        mask = builder.create<LLVM::SelectOp>(lowering.loc, changes, mask, constant(0));
+      flipped = builder.create<LLVM::XOrOp>(lowering.loc, flipped, mask);
+      Value isClear = builder.create<LLVM::XOrOp>(
+          lowering.loc, stays, builder.create<LLVM::ConstantOp>(lowering.loc, stays.getType(), 1));
+      changes = changes ? builder.create<LLVM::AndOp>(lowering.loc, changes, isClear).getResult()
+                        : isClear;
+    }
+    return flipped;
+  }
+
+  /// All steps over neighbouring bits of the lane.
+  FailureOr<Prefixes> joinLanes(ArrayRef<ScanStep> steps, ArrayRef<int> owners) {
+    bool isAllThereIs = !isJoined && owners.size() == values.size();
+    FailureOr<SmallVector<Registers>> taken = scanLanes(steps, owners);
+    if (failed(taken))
+      return failure();
+    if (isAllThereIs) {
+      values = totals;
+      return Prefixes{};
+    }
+    if (steps.size() == 1)
+      return Prefixes{std::move(*taken), isSecond(steps.front())};
+    OpBuilder &builder = lowering.builder;
+    Value previous = previousLane(steps), isKnown;
+    for (const ScanStep &step : steps) {
+      Value second = isSecond(step);
+      isKnown = isKnown ? builder.create<LLVM::OrOp>(lowering.loc, isKnown, second) : second;
+    }
+    Prefixes before{{}, isKnown};
+    for (int reg : owners)
+      before.ofOwners.push_back(shuffled(totals[reg], previous));
+    return before;
+  }
+
+  /// Totals in all lanes, where the last one of a run alone has them.
+  void spreadTotals() {
+    if (laneOfTotals)
+      for (int reg : representatives())
+        totals[reg] = shuffled(totals[reg], laneOfTotals);
+    laneOfTotals = nullptr;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Warps
+  //===--------------------------------------------------------------------===//
 
   /// Totals in shared memory: slot = (total * warps + warp) * lanes + lane.
   class TotalsOfWarps {
@@ -151,6 +272,7 @@ private:
         : scan(scan), lowering(scan.lowering), exchange(lowering, lowering.scratchOffset(scan.op)),
           lanes(scan.layout.inSize(InDim::Lane)), warps(scan.layout.inSize(InDim::Warp)) {
       lane = bitsOf(lowering.laneId(), lanes - 1);
+      laneOfTotals = scan.laneOfTotals ? bitsOf(scan.laneOfTotals, lanes - 1) : lane;
       warp = bitsOf(lowering.warpId(), warps - 1);
     }
 
@@ -161,7 +283,7 @@ private:
       scan.exchanged = true;
       for (auto [total, reg] : llvm::enumerate(owners))
         for (auto [operand, value] : llvm::enumerate(scan.totals[reg]))
-          exchange.store(scan.plan.operandOffsets[operand], slotOf(total, warp),
+          exchange.store(scan.plan.operandOffsets[operand], slotOf(total, warp, lane),
                          scan.plan.storedBytes[operand] * 8, {value});
       lowering.barrier();
     }
@@ -172,7 +294,8 @@ private:
         Registers &tuple = loaded.emplace_back();
         for (auto [operand, value] : llvm::enumerate(scan.totals[reg]))
           tuple.push_back(exchange
-                              .load(scan.plan.operandOffsets[operand], slotOf(total, ofWarp),
+                              .load(scan.plan.operandOffsets[operand],
+                                    slotOf(total, ofWarp, laneOfTotals),
                                     scan.plan.storedBytes[operand] * 8, value.getType(), 1)
                               .front());
       }
@@ -187,39 +310,23 @@ private:
     FunctionLowering &lowering;
     SharedExchange exchange;
     int lanes, warps;
-    Value lane, warp;
+    Value lane, laneOfTotals, warp;
 
   private:
-    Value slotOf(int total, Value ofWarp) {
+    Value slotOf(int total, Value ofWarp, Value ofLane) {
       OpBuilder &builder = lowering.builder;
       Value row =
           builder.create<LLVM::AddOp>(lowering.loc, ofWarp, lowering.constantI32(total * warps));
       Value start = builder.create<LLVM::MulOp>(lowering.loc, row, lowering.constantI32(lanes));
-      return builder.create<LLVM::AddOp>(lowering.loc, start, lane);
+      return builder.create<LLVM::AddOp>(lowering.loc, start, ofLane);
     }
   };
 
-  SmallVector<Registers> exchangeTotals(ArrayRef<int> owners, uint32_t mask) {
-    TotalsOfWarps ofWarps(*this);
-    ofWarps.store(owners);
-    return ofWarps.load(owners, lowering.builder.create<LLVM::XOrOp>(lowering.loc, ofWarps.warp,
-                                                                     lowering.constantI32(mask)));
-  }
-
-  /// Totals of a thread, times warps, up to which each warp reads those of all others: one
-  /// exchange instead of one for each bit, which would wait at two barriers each. A guess.
-  static constexpr size_t maxTotalsAtOnce = 32;
-
-  /// All steps over warps at once: each combines the totals of all of them in order.
+  /// Steps over warps at once: each warp combines the totals of all of them in order.
   FailureOr<Prefixes> joinWarps(ArrayRef<ScanStep> steps, ArrayRef<int> owners) {
     OpBuilder &builder = lowering.builder;
-    SmallVector<uint32_t> places{0}; // bits of the warp, in the order of the scan
-    for (const ScanStep &step : steps)
-      for (size_t index = 0, end = places.size(); index < end; ++index)
-        places.push_back(places[index] | step.mask);
-    uint32_t allBits = places.back();
-    if (op.getReverse())
-      std::reverse(places.begin(), places.end());
+    SmallVector<uint32_t> places = placesOf(steps);
+    uint32_t allBits = places.front() | places.back();
 
     TotalsOfWarps ofWarps(*this);
     ofWarps.store(owners);
@@ -247,6 +354,7 @@ private:
     }
     for (auto [total, reg] : llvm::zip(running, owners))
       totals[reg] = total;
+    laneOfTotals = nullptr;
     return Prefixes{std::move(before), isAt(places.front(), LLVM::ICmpPredicate::ne)};
   }
 
@@ -259,16 +367,6 @@ private:
       left = std::move(*joined);
     }
     return success();
-  }
-
-  /// One step: two neighbouring runs of threads become one.
-  FailureOr<Prefixes> join(const ScanStep &step, ArrayRef<int> owners) {
-    Value isSecond = isInSecondRun(step);
-    SmallVector<Registers> others = step.dim == InDim::Lane ? shuffleTotals(owners, step.mask)
-                                                            : exchangeTotals(owners, step.mask);
-    if (failed(joinTotals(owners, others, isSecond)))
-      return failure();
-    return Prefixes{std::move(others), isSecond};
   }
 
   /// `before` comes before the prefixes, where it is known.
@@ -292,6 +390,8 @@ private:
   }
 
   LogicalResult apply(const Prefixes &prefixes, ArrayRef<int> owners) {
+    if (!prefixes.isKnown)
+      return success();
     llvm::DenseMap<int, int> indexOfOwner;
     for (auto [index, reg] : llvm::enumerate(owners))
       indexOfOwner[reg] = index;
@@ -306,23 +406,6 @@ private:
     return success();
   }
 
-  /// The first run's total, then the second run's, in both.
-  LogicalResult joinTotals(ArrayRef<int> owners, ArrayRef<Registers> others, Value isSecond) {
-    OpBuilder &builder = lowering.builder;
-    for (auto [index, reg] : llvm::enumerate(owners)) {
-      Registers first, second;
-      for (auto [mine, theirs] : llvm::zip(totals[reg], others[index])) {
-        first.push_back(builder.create<LLVM::SelectOp>(lowering.loc, isSecond, theirs, mine));
-        second.push_back(builder.create<LLVM::SelectOp>(lowering.loc, isSecond, mine, theirs));
-      }
-      FailureOr<Registers> joined = combine(first, second);
-      if (failed(joined))
-        return failure();
-      totals[reg] = std::move(*joined);
-    }
-    return success();
-  }
-
   ir::ScanOp op;
   FunctionLowering &lowering;
   LinearLayout layout;
@@ -330,7 +413,9 @@ private:
   /// values[register][operand]; totals likewise, valid at representatives.
   SmallVector<Registers> values, totals;
   int mergedRegisterBits = 0;
-  bool exchanged = false;
+  /// The lane of each run that has its total, where not all have it.
+  Value laneOfTotals;
+  bool isJoined = false, exchanged = false;
 };
 
 LogicalResult lowerScan(Operation *op, FunctionLowering &lowering) {

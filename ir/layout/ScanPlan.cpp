@@ -55,6 +55,18 @@ std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis,
   return plan;
 }
 
+/// Totals of a thread, times warps, up to which each warp reads those of all others: one
+/// exchange instead of one for each bit, which would wait at two barriers each. A guess.
+static constexpr int64_t maxTotalsAtOnce = 32;
+
+size_t stepsTogether(const std::vector<ScanStep> &steps, size_t first, int64_t totals) {
+  size_t end = first;
+  while (end < steps.size() && steps[end].dim == steps[first].dim)
+    ++end;
+  bool isTooMuch = steps[first].dim == InDim::Warp && totals << (end - first) > maxTotalsAtOnce;
+  return isTooMuch ? 1 : end - first;
+}
+
 LinearLayout withNeighboursInThreads(LinearLayout layout, int axis) {
   Columns bits;
   std::vector<uint32_t *> holders;

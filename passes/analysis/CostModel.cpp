@@ -135,32 +135,69 @@ double conversionCycles(const LinearLayout &from, const LinearLayout &to, int el
   return 0;
 }
 
-double scanCycles(const LinearLayout &layout, int axis, const std::vector<int> &elementBits) {
+namespace {
+
+/// What one warp does in a scan, in tuples of one value for each operand.
+struct ScanWork {
+  double combines = 0, selects = 0, shuffles = 0;
+  double exchanged = 0; ///< stored or loaded
+  int exchanges = 0;
+};
+
+} // namespace
+
+/// By the steps of ScanPlan.h, for a thread with `registers` values.
+static ScanWork scanWork(const std::vector<ScanStep> &steps, double registers) {
+  ScanWork work;
+  double totals = registers;
+  bool totalsAreInLastLane = false;
+  for (size_t first = 0, count = 0; first < steps.size(); first += count) {
+    count = stepsTogether(steps, first, static_cast<int64_t>(totals));
+    double runs = double(1 << count);
+    switch (steps[first].dim) {
+    case InDim::Register:
+      work.shuffles += totalsAreInLastLane ? totals : 0;
+      totalsAreInLastLane = false;
+      work.combines += totals - totals / runs + (first ? registers - registers / runs : 0);
+      totals /= runs;
+      continue;
+    case InDim::Lane:
+      work.shuffles += count * totals;
+      work.combines += count * totals;
+      work.selects += count * totals;
+      totalsAreInLastLane = true;
+      if (first == 0)
+        continue; // the totals are the values
+      work.shuffles += count > 1 ? totals : 0;
+      break;
+    default:
+      ++work.exchanges;
+      work.exchanged += (1 + runs) * totals;
+      work.combines += (runs - 1) * totals;
+      work.selects += (runs - 2) * totals;
+      totalsAreInLastLane = false;
+    }
+    work.combines += registers;
+    work.selects += registers;
+  }
+  return work;
+}
+
+double scanCycles(const LinearLayout &layout, int axis, const std::vector<int> &elementBits,
+                  double combineInstructions) {
   std::optional<ScanPlan> plan = planScan(layout, axis, elementBits);
-  double warps = layout.inSize(InDim::Warp), registers = layout.inSize(InDim::Register);
   double words = 0, storedBytes = 0;
   for (int bits : elementBits)
     words += std::max(1, bits / 32);
   for (int bytes : plan->storedBytes)
     storedBytes += bytes;
-  // Per register a total, until steps merge the runs of registers.
-  double cycles = 0, totals = registers;
-  for (const ScanStep &step : plan->steps) {
-    double instructions = 0;
-    if (step.dim == InDim::Register) {
-      totals /= 2;
-      instructions = registers / 2 + totals;
-    } else {
-      // A value is combined and selected; of a total both sides are selected first.
-      instructions = 2 * registers + 3 * totals;
-      cycles +=
-          step.dim == InDim::Lane
-              ? warps * totals * words * cyclesPerShuffle
-              : 2 * (32 * warps * totals * storedBytes / sharedBytesPerCycle + cyclesPerBarrier);
-    }
-    cycles += warps * words * instructions / warpInstructionsPerCycle;
-  }
-  return cycles;
+  double warps = layout.inSize(InDim::Warp);
+  ScanWork work = scanWork(plan->steps, layout.inSize(InDim::Register));
+  double instructions = work.combines * combineInstructions + work.selects * words;
+  return warps * instructions / warpInstructionsPerCycle +
+         warps * work.shuffles * words * cyclesPerShuffle +
+         32 * warps * work.exchanged * storedBytes / sharedBytesPerCycle +
+         2 * work.exchanges * cyclesPerBarrier;
 }
 
 std::optional<double> recomputeInstructions(Operation *op) {

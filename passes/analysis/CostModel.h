@@ -54,8 +54,9 @@ double accessCycles(const MemoryAccess &access, const LinearLayout &layout);
 double conversionCycles(const LinearLayout &from, const LinearLayout &to, int elementBits);
 
 /// Cycles of a scan along `axis` of tiles in this layout, one for each entry of `elementBits`.
-/// The layout is one that planScan can take.
-double scanCycles(const LinearLayout &layout, int axis, const std::vector<int> &elementBits);
+/// The layout is one that planScan can take; `combineInstructions` is what one combination takes.
+double scanCycles(const LinearLayout &layout, int axis, const std::vector<int> &elementBits,
+                  double combineInstructions);
 
 /// Instructions per element of one op, its operands not counted; nothing where
 /// the op must not be repeated (memory, reductions).

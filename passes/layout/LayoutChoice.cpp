@@ -156,8 +156,11 @@ LayoutAttr LayoutChoice::chooseScan(ir::ScanOp scan, LayoutAttr layout) {
     conversions += conversionCycles(own, other, elementBits.back()) +
                    conversionCycles(other, own, elementBits.back());
   }
-  double saved =
-      scanCycles(own, scan.getAxis(), elementBits) - scanCycles(other, scan.getAxis(), elementBits);
+  double instructions = 0;
+  scan.getCombine().walk(
+      [&](Operation *op) { instructions += !op->hasTrait<OpTrait::IsTerminator>(); });
+  double saved = scanCycles(own, scan.getAxis(), elementBits, instructions) -
+                 scanCycles(other, scan.getAxis(), elementBits, instructions);
   return candidates.attr(saved > conversions ? other : own);
 }
 

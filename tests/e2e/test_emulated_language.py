@@ -157,6 +157,47 @@ def test_scans_keep_the_order(device, m, n, axis, num_warps, reverse):
 
 
 @tilewright.jit
+def permuted_scan_kernel(x_ptr, y_ptr, P: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    o = tl.reshape(tl.arange(0, 512), (2, 4, 2, 8, 4))
+    slope, start = tl.load(x_ptr + o), tl.load(y_ptr + o)
+    slope, start = tl.permute(slope, P), tl.permute(start, P)
+    slope, start = tl.reshape(slope, (8, 64)), tl.reshape(start, (8, 64))
+    slope, start = tl.associative_scan((slope, start), AXIS, affine, reverse=REVERSE)
+    i = tl.arange(0, 8)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(x_ptr + i, slope)
+    tl.store(y_ptr + i, start)
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 4])
+@pytest.mark.parametrize(
+    "order, axis, reverse",
+    [
+        ((4, 3, 2, 1, 0), 1, False),
+        ((1, 0, 3, 2, 4), 0, False),
+        ((2, 4, 0, 1, 3), 1, True),
+        ((3, 1, 4, 0, 2), 0, True),
+        ((0, 3, 4, 2, 1), 1, False),
+        ((0, 2, 1, 4, 3), 1, True),
+    ],
+)
+def test_scans_of_permuted_tiles_keep_the_order(device, order, axis, reverse, num_warps):
+    """Lanes and warps hold the bits of the axis in any order, with one another's between them."""
+    random = np.random.default_rng(num_warps)
+    slope, start = (random.integers(0, 2**32, 512, np.uint32) for _ in range(2))
+    x, y = device.array(slope.copy()), device.array(start.copy())
+    device.run(permuted_scan_kernel, (1,), x, y, P=order, AXIS=axis, REVERSE=reverse, num_warps=num_warps)
+    slope, start = (
+        np.moveaxis(each.reshape(2, 4, 2, 8, 4).transpose(order).reshape(8, 64).copy(), axis, 0) for each in (slope, start)
+    )
+    a, b = np.ones_like(slope[0]), np.zeros_like(slope[0])
+    for i in range(len(slope))[::-1] if reverse else range(len(slope)):
+        a, b = slope[i] * a, slope[i] * b + start[i]
+        slope[i], start[i] = a, b
+    assert_same(device.numpy(x), np.moveaxis(slope, 0, axis).ravel())
+    assert_same(device.numpy(y), np.moveaxis(start, 0, axis).ravel())
+
+
+@tilewright.jit
 def methods_kernel(x_ptr, out_ptr, N: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(x_ptr + i)
