@@ -25,7 +25,7 @@ STAGES = ("source", "ttir", "ttgir", "llir", "ptx", "cubin", "json")
 
 def compile_it(options=None):
     source = tilewright.ASTSource(exponential, {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024})
-    return tilewright.compile(source, "sm_90a", options)
+    return tilewright.compile(source, "sm_90a", {"num_warps": 4, **(options or {})})
 
 
 @pytest.fixture(autouse=True)
@@ -182,6 +182,11 @@ def test_files_that_do_not_fit(dumped, stage, old, new, reason):
     path = changed(dumped, stage, old, new)
     with pytest.raises(errors.TilewrightError, match=reason):
         compile_it({"ir_override": path})
+
+
+def test_a_file_for_another_number_of_threads(dumped):
+    with pytest.raises(errors.InvalidOption, match="its kernel is for 128 threads, and launches have 256"):
+        compile_it({"ir_override": str(dumped["ptx"]), "num_warps": 8})
 
 
 @pytest.mark.parametrize("stage", ["ttgir", "llir", "missing"])

@@ -13,7 +13,7 @@ import sys
 
 from .. import _core, errors, knobs
 from ..runtime.cache import get_dump_manager, get_override_manager
-from .options import STAGES_OF_FILES, stage_of_file
+from .options import STAGES_OF_FILES, THREADS_PER_WARP, stage_of_file
 from .request import Request
 
 
@@ -58,11 +58,20 @@ def _assembled(result, ptx, options, target):
     return {**result, "name": name, "ptx": ptx, "cubin": made["cubin"], "metadata": metadata}
 
 
+def _misfit(path, problem):
+    return errors.from_native(
+        "E0209",
+        "InvalidOption",
+        f"ir_override='{path}': its kernel {problem}",
+        "change a file that TRITON_KERNEL_DUMP=1 has written for this kernel and these options",
+    )
+
+
 def overridden(result, options, target):
     """The compiler's result with the stage of the file `ir_override`, and what follows from it.
 
-    Raises E0209 where the file's kernel takes other parameters than those that launches pass. Whether the machine
-    code of a .cubin does is not looked at.
+    Raises E0209 where the file's kernel takes other parameters than those that launches pass, or another number of
+    threads. The machine code of a .cubin is not looked at.
     """
     path = options["ir_override"]
     stage = stage_of_file(path)
@@ -78,10 +87,9 @@ def overridden(result, options, target):
         made = {**result, **_core.compile_ir(text, stage, dict(options), target, file=path)}
     passed, taken = (_parameters(other["ptx"])[1] for other in (result, made))
     if passed != taken:
-        raise errors.from_native(
-            "E0209",
-            "InvalidOption",
-            f"ir_override='{path}': its kernel takes ({', '.join(taken)}), and launches pass ({', '.join(passed)})",
-            "change a file that TRITON_KERNEL_DUMP=1 has written for this kernel",
-        )
+        raise _misfit(path, f"takes ({', '.join(taken)}), and launches pass ({', '.join(passed)})")
+    required = re.search(r"\.(?:req|max)ntid\s+(\d+)", made["ptx"])
+    threads = made["metadata"]["num_warps"] * THREADS_PER_WARP
+    if required is not None and int(required[1]) != threads:
+        raise _misfit(path, f"is for {required[1]} threads, and launches have {threads}")
     return made
