@@ -39,6 +39,29 @@ static void selectHalfAbsolute(llvm::Module &module) {
     }
 }
 
+/// A choice between two conditions as what one instruction does with three predicates. LLVM 19
+/// makes numbers of them, selects, and compares: six. After its passes, which would undo it.
+static void combineConditions(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction :
+         llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *select = llvm::dyn_cast<llvm::SelectInst>(&instruction);
+      if (!select || !select->getType()->isIntegerTy(1) ||
+          llvm::isa<llvm::Constant>(select->getTrueValue()) ||
+          llvm::isa<llvm::Constant>(select->getFalseValue()))
+        continue;
+      llvm::IRBuilder<> builder(select);
+      llvm::Value *condition = builder.CreateFreeze(select->getCondition());
+      // What is not chosen may be undefined.
+      llvm::Value *first =
+          builder.CreateAnd(condition, builder.CreateFreeze(select->getTrueValue()));
+      llvm::Value *second = builder.CreateAnd(builder.CreateNot(condition),
+                                              builder.CreateFreeze(select->getFalseValue()));
+      select->replaceAllUsesWith(builder.CreateOr(first, second));
+      select->eraseFromParent();
+    }
+}
+
 void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   // Vectors of a thread are chosen by the layouts; a vectoriser would only undo
@@ -56,6 +79,7 @@ void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   selectHalfAbsolute(module);
+  combineConditions(module);
 }
 
 } // namespace tilewright::codegen

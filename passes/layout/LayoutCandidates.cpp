@@ -8,6 +8,7 @@
 #include "passes/layout/LayoutCandidates.h"
 
 #include "ir/layout/LayoutConstructors.h"
+#include "ir/layout/LayoutTransforms.h"
 #include "ir/support/Hardware.h"
 #include "passes/analysis/LayoutRules.h"
 
@@ -22,6 +23,10 @@ using ir::LayoutAttr;
 /// Elements per thread of tiles that no access decides: enough for packed
 /// arithmetic, few enough for small tiles. A guess.
 static constexpr int defaultVectorElements = 4;
+
+/// Length of an axis up to which a thread has all of it: what is repeated along the other
+/// dimensions takes a register for each element then. A guess.
+static constexpr int64_t mostReducedInThread = 32;
 
 LinearLayout linearLayout(LayoutAttr layout, Value tile) {
   return layout.toLinear(tileType(tile).getShape());
@@ -81,6 +86,19 @@ LayoutAttr LayoutCandidates::coalescedRows(RankedTensorType type) const {
 
 LayoutAttr LayoutCandidates::defaultLayout(RankedTensorType type) const {
   return makeLayout(type, rowMajorOrder(type.getRank()), defaultVectorElements);
+}
+
+LayoutAttr LayoutCandidates::layoutToReduce(RankedTensorType type, int axis) const {
+  int64_t length = type.getDimSize(axis), threads = int64_t(1) << (target.log2WarpSize + log2Warps);
+  if (length > mostReducedInThread || type.getNumElements() / length < threads)
+    return defaultLayout(type);
+  llvm::SmallVector<int64_t> kept(type.getShape());
+  kept[axis] = 1;
+  std::vector<int> order = rowMajorOrder(type.getRank());
+  order.erase(llvm::find(order, axis));
+  order.push_back(axis);
+  LayoutAttr others = makeLayout(type.clone(kept), order, defaultVectorElements);
+  return attr(repeatInThreads(others.toLinear(kept), ir::log2Shape(type.getShape())));
 }
 
 void LayoutCandidates::collectAccesses(func::FuncOp function) {

@@ -39,6 +39,9 @@ public:
   /// chunks.
   ir::LayoutAttr coalescedRows(mlir::RankedTensorType type) const;
   ir::LayoutAttr defaultLayout(mlir::RankedTensorType type) const;
+  /// For a tile that is reduced along `axis` and that no access decides: a short axis lies in the
+  /// registers of a thread, where the other dimensions have enough for all threads.
+  ir::LayoutAttr layoutToReduce(mlir::RankedTensorType type, int axis) const;
   /// Null where the op accesses no global memory.
   const MemoryAccess *accessOf(mlir::Operation *op) const;
 

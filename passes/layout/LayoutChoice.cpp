@@ -210,7 +210,7 @@ void LayoutChoice::forwardReduce(ir::ReduceOp reduce) {
   if (layout) {
     last = layout;
   } else {
-    layout = last ? last : candidates.defaultLayout(type);
+    layout = last ? last : candidates.layoutToReduce(type, static_cast<int>(reduce.getAxis()));
     for (Value source : reduce.getSources())
       want(source, layout);
   }

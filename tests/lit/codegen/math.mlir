@@ -4,6 +4,7 @@
 // RUN: sed 's/tw.num_warps = 1 : i32/tw.keep_denormals, tw.num_warps = 1 : i32/' %t/single.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=KEEP
 // RUN: tilewright-opt %t/library.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LIBRARY
 // RUN: tilewright-opt %t/half.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=HALF
+// RUN: tilewright-opt %t/choice.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=CHOICE
 // RUN: not tilewright-opt %t/libdevice.mlir --tw-emit-ptx=target=sm_80 -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: tilewright-opt %t/nan.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=NAN
 // RUN: tilewright-opt %t/fuse.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=FUSE
@@ -102,6 +103,23 @@ func.func @fuse(%p: !tw.ptr<f32>, %x: f32, %y: f32) {
   %0 = arith.mulf %x, %y : f32
   %1 = arith.addf %0, %y : f32
   tw.store %p, %1 : !tw.ptr<f32>, f32
+  func.return
+}
+}
+
+//--- choice.mlir
+// A choice between two conditions stays one: three predicates, no numbers.
+// CHOICE-COUNT-3: setp
+// CHOICE-NOT: selp.{{.*}} -1
+// CHOICE: or.pred
+// CHOICE: st.global
+module attributes {tw.num_warps = 1 : i32} {
+func.func @choice(%p: !tw.ptr<f32>, %x: f32, %y: f32, %z: f32) {
+  %0 = arith.cmpf olt, %x, %y : f32
+  %1 = arith.cmpf olt, %y, %z : f32
+  %2 = arith.cmpf olt, %z, %x : f32
+  %3 = arith.select %0, %1, %2 : i1
+  tw.store %p, %x mask %3 : i1 : !tw.ptr<f32>, f32
   func.return
 }
 }

@@ -413,3 +413,40 @@ module attributes {tw.num_warps = 4 : i32} {
     return %v : tensor<128x32xf16>
   }
 }
+
+// -----
+
+// A tile that no access decides, reduced along a short axis: a thread has all of that axis, so that
+// nothing crosses lanes; along a long axis it does not.
+// CHECK-LABEL: @nearest
+// CHECK: tw.reduce {{.*}} axis 1
+// CHECK: (tensor<256x16xi32, #tw.layout<register = [16, 1, 2, 4, 8], lane = [32, 64, 128, 256, 512], warp = [1024, 2048], block = []>>)
+// CHECK: tw.reduce {{.*}} axis 1
+// CHECK: (tensor<256x64xi32, #tw.layout<register = [1, 2, {{.*}}], lane = [4, 8, 16, 32, 64], warp = {{.*}}>>)
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @nearest(%a: i32) -> (tensor<256xi32>, tensor<256xi32>) {
+    %r = tw.range 0 to 256 : tensor<256xi32>
+    %rows = tw.expand_dims %r, 1 : tensor<256xi32> -> tensor<256x1xi32>
+    %c = tw.range 0 to 16 : tensor<16xi32>
+    %columns = tw.expand_dims %c, 0 : tensor<16xi32> -> tensor<1x16xi32>
+    %0 = tw.broadcast %rows : tensor<256x1xi32> -> tensor<256x16xi32>
+    %1 = tw.broadcast %columns : tensor<1x16xi32> -> tensor<256x16xi32>
+    %2 = arith.xori %0, %1 : tensor<256x16xi32>
+    %short = tw.reduce %2 axis 1 {
+    ^bb0(%x: i32, %y: i32):
+      %m = arith.minsi %x, %y : i32
+      tw.yield %m : i32
+    } : (tensor<256x16xi32>) -> tensor<256xi32>
+    %d = tw.range 0 to 64 : tensor<64xi32>
+    %others = tw.expand_dims %d, 0 : tensor<64xi32> -> tensor<1x64xi32>
+    %3 = tw.broadcast %rows : tensor<256x1xi32> -> tensor<256x64xi32>
+    %4 = tw.broadcast %others : tensor<1x64xi32> -> tensor<256x64xi32>
+    %5 = arith.xori %3, %4 : tensor<256x64xi32>
+    %long = tw.reduce %5 axis 1 {
+    ^bb0(%x: i32, %y: i32):
+      %m = arith.minsi %x, %y : i32
+      tw.yield %m : i32
+    } : (tensor<256x64xi32>) -> tensor<256xi32>
+    return %short, %long : tensor<256xi32>, tensor<256xi32>
+  }
+}
