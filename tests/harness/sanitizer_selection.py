@@ -6,7 +6,7 @@ Chosen for what each exercises: tails of masked access, a reduction through shar
 memory, a layout conversion through shared memory, atomics with a lock, copies ahead of
 a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
 computed from what was loaded ahead, tiles used narrow and wide, reductions with many results, several atomics per
-thread, reductions by TMA, loads and stores with an order, promises made as statements, gathers,
+thread, reductions by TMA, scans across warps, loads and stores with an order, promises made as statements, gathers,
 tiles that are copied ahead column by column or by loaded addresses, addresses from a table.
 Buffers are written in full before they are read, so that initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
@@ -278,6 +278,27 @@ def check_widened_operands():
         assert torch.equal(out, (q.float() @ k.float().T).tril() @ v.float())
 
 
+@tw.jit
+def scanned_kernel(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ORDER: tl.constexpr, AXIS: tl.constexpr):
+    at = tl.reshape(tl.arange(0, ROWS * COLUMNS), (ROWS // 4, 4, 4, COLUMNS // 4))
+    x = tl.reshape(tl.permute(tl.load(x_ptr + at), ORDER), (ROWS, COLUMNS))
+    i = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    tl.store(out_ptr + i, tl.cumsum(x, AXIS) + tl.cumsum(x, AXIS, reverse=True))
+
+
+def check_scans():
+    """Totals that cross warps, once or bit by bit, between steps over lanes and registers in any order."""
+    x = torch.randint(0, 9, (64, 64), device="cuda", dtype=torch.int32)
+    for order in ((0, 1, 2, 3), (1, 0, 3, 2), (2, 3, 0, 1)):
+        turned = x.view(16, 4, 4, 16).permute(order).reshape(64, 64)
+        for axis in (0, 1):
+            whole = turned.cumsum(axis) + turned.flip(axis).cumsum(axis).flip(axis)
+            for warps in (1, 4, 8):
+                out = torch.zeros_like(x)
+                scanned_kernel[(1,)](x, out, ROWS=64, COLUMNS=64, ORDER=order, AXIS=axis, num_warps=warps)
+                assert torch.equal(out, whole.int())
+
+
 def check_lessons():
     """The checks of lessons, at sizes of the interpreter; where kernels are tuned, with the first configuration."""
     import importlib
@@ -327,6 +348,7 @@ def main():
     check_products(peers.load_kernels("tilewright", BENCHMARKS / "matmul_kernels.py"))
     check_computed_operands(peers.load_kernels("tilewright", BENCHMARKS / "products_in_use_kernels.py"))
     check_widened_operands()
+    check_scans()
     check_sums_of_many(peers.load_kernels("tilewright", BENCHMARKS / "in_use_kernels.py"))
     check_extrema()
     check_orders_and_promises()
