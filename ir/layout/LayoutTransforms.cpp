@@ -148,6 +148,22 @@ LinearLayout repeatInThreads(const LinearLayout &operand, const std::vector<int>
   return result;
 }
 
+LinearLayout withRunsInThread(const LinearLayout &layout, int dim, int log2Run) {
+  std::vector<int> log2Shape = layout.log2Shape();
+  log2Shape[dim] += log2Run;
+  int start = layout.dimStartBit(dim);
+  uint32_t faster = (uint32_t(1) << start) - 1;
+  LinearLayout result = mapColumns(layout, log2Shape, [&](uint32_t column) {
+    return (column & faster) | ((column & ~faster) << log2Run);
+  });
+  Columns run;
+  for (int bit = 0; bit < log2Run; ++bit)
+    run.push_back(uint32_t(1) << (start + bit));
+  Columns &registers = result.columns(InDim::Register);
+  registers.insert(registers.begin(), run.begin(), run.end());
+  return result;
+}
+
 //===--- join, split, cat -------------------------------------------------===//
 
 LinearLayout joinLayout(const LinearLayout &layout) {

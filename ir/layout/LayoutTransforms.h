@@ -52,6 +52,9 @@ std::vector<int> broadcastRegisters(const LinearLayout &result,
 /// A layout of a broadcast's result that `operand` is the operand layout of: the repeated elements
 /// are in the threads that have them already, first in those that hold copies.
 LinearLayout repeatInThreads(const LinearLayout &operand, const std::vector<int> &resultLog2Shape);
+/// Each element along `dim` becomes a run of 2^log2Run of them, in the lowest registers of its
+/// thread.
+LinearLayout withRunsInThread(const LinearLayout &layout, int dim, int log2Run);
 
 /// The result of joining two tiles of `layout` along a new last dimension of
 /// extent 2, which is the lowest register bit: registers 2r and 2r+1 of the

@@ -90,15 +90,17 @@ LayoutAttr LayoutCandidates::defaultLayout(RankedTensorType type) const {
 
 LayoutAttr LayoutCandidates::layoutToReduce(RankedTensorType type, int axis) const {
   int64_t length = type.getDimSize(axis), threads = int64_t(1) << (target.log2WarpSize + log2Warps);
-  if (length > mostReducedInThread || type.getNumElements() / length < threads)
+  int64_t run = std::min(length, type.getNumElements() / threads);
+  if (length > mostReducedInThread || run < 2)
     return defaultLayout(type);
-  llvm::SmallVector<int64_t> kept(type.getShape());
-  kept[axis] = 1;
+  llvm::SmallVector<int64_t> runs(type.getShape());
+  runs[axis] /= run;
+  // What is left of the axis is in the same warp.
   std::vector<int> order = rowMajorOrder(type.getRank());
   order.erase(llvm::find(order, axis));
-  order.push_back(axis);
-  LayoutAttr others = makeLayout(type.clone(kept), order, defaultVectorElements);
-  return attr(repeatInThreads(others.toLinear(kept), ir::log2Shape(type.getShape())));
+  order.insert(runs[axis] > 1 ? order.begin() : order.end(), axis);
+  LayoutAttr ofRuns = makeLayout(type.clone(runs), order, defaultVectorElements);
+  return attr(withRunsInThread(ofRuns.toLinear(runs), axis, llvm::Log2_64(run)));
 }
 
 void LayoutCandidates::collectAccesses(func::FuncOp function) {

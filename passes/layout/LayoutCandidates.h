@@ -39,8 +39,8 @@ public:
   /// chunks.
   ir::LayoutAttr coalescedRows(mlir::RankedTensorType type) const;
   ir::LayoutAttr defaultLayout(mlir::RankedTensorType type) const;
-  /// For a tile that is reduced along `axis` and that no access decides: a short axis lies in the
-  /// registers of a thread, where the other dimensions have enough for all threads.
+  /// For a tile that is reduced along `axis` and that no access decides: of a short axis a thread
+  /// has as much as it has elements.
   ir::LayoutAttr layoutToReduce(mlir::RankedTensorType type, int axis) const;
   /// Null where the op accesses no global memory.
   const MemoryAccess *accessOf(mlir::Operation *op) const;

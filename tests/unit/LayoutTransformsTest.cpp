@@ -135,6 +135,22 @@ TEST(LayoutTransforms, RepeatsStayInTheirThreads) {
   }
 }
 
+TEST(LayoutTransforms, RunsLieInTheLowestRegisters) {
+  RandomLayouts random(40);
+  for (int trial = 0; trial < 100; ++trial) {
+    LinearLayout layout = random.mixed(random.shape(3, 7), 3, 1);
+    for (int dim = 0; dim < layout.rank(); ++dim) {
+      LinearLayout result = withRunsInThread(layout, dim, 2);
+      forEachPlace(layout, [&](int reg, int lane, int warp) {
+        Coordinates start = layout.coordinates(layout.apply(reg, lane, warp));
+        start[dim] *= 4;
+        for (int element = 0; element < 4; ++element, ++start[dim])
+          EXPECT_EQ(result.coordinates(result.apply(4 * reg + element, lane, warp)), start);
+      });
+    }
+  }
+}
+
 TEST(LayoutTransforms, JoinAndSplit) {
   RandomLayouts random(36);
   for (int trial = 0; trial < 100; ++trial) {

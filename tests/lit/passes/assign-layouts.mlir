@@ -416,15 +416,17 @@ module attributes {tw.num_warps = 4 : i32} {
 
 // -----
 
-// A tile that no access decides, reduced along a short axis: a thread has all of that axis, so that
-// nothing crosses lanes; along a long axis it does not.
+// A tile that no access decides, reduced along a short axis: of that axis a thread has as much as
+// it has elements, and the lanes of a warp have the rest; of a long axis it does not.
 // CHECK-LABEL: @nearest
 // CHECK: tw.reduce {{.*}} axis 1
-// CHECK: (tensor<256x16xi32, #tw.layout<register = [16, 1, 2, 4, 8], lane = [32, 64, 128, 256, 512], warp = [1024, 2048], block = []>>)
+// CHECK: (tensor<256x16xi32, #tw.layout<register = [1, 2, 4, 8, 16], lane = [32, 64, 128, 256, 512], warp = [1024, 2048], block = []>>)
 // CHECK: tw.reduce {{.*}} axis 1
 // CHECK: (tensor<256x64xi32, #tw.layout<register = [1, 2, {{.*}}], lane = [4, 8, 16, 32, 64], warp = {{.*}}>>)
+// CHECK: tw.reduce {{.*}} axis 1
+// CHECK: (tensor<64x16xi32, #tw.layout<register = [1, 2, 4], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>>)
 module attributes {tw.num_warps = 4 : i32} {
-  func.func @nearest(%a: i32) -> (tensor<256xi32>, tensor<256xi32>) {
+  func.func @nearest(%a: i32) -> (tensor<256xi32>, tensor<256xi32>, tensor<64xi32>) {
     %r = tw.range 0 to 256 : tensor<256xi32>
     %rows = tw.expand_dims %r, 1 : tensor<256xi32> -> tensor<256x1xi32>
     %c = tw.range 0 to 16 : tensor<16xi32>
@@ -447,6 +449,15 @@ module attributes {tw.num_warps = 4 : i32} {
       %m = arith.minsi %x, %y : i32
       tw.yield %m : i32
     } : (tensor<256x64xi32>) -> tensor<256xi32>
-    return %short, %long : tensor<256xi32>, tensor<256xi32>
+    %fewer = tw.expand_dims %d, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %6 = tw.broadcast %fewer : tensor<64x1xi32> -> tensor<64x16xi32>
+    %7 = tw.broadcast %columns : tensor<1x16xi32> -> tensor<64x16xi32>
+    %8 = arith.xori %6, %7 : tensor<64x16xi32>
+    %few = tw.reduce %8 axis 1 {
+    ^bb0(%x: i32, %y: i32):
+      %m = arith.minsi %x, %y : i32
+      tw.yield %m : i32
+    } : (tensor<64x16xi32>) -> tensor<64xi32>
+    return %short, %long, %few : tensor<256xi32>, tensor<256xi32>, tensor<64xi32>
   }
 }
