@@ -42,6 +42,8 @@ public:
   /// For a tile that is reduced along `axis` and that no access decides: of a short axis a thread
   /// has as much as it has elements.
   ir::LayoutAttr layoutToReduce(mlir::RankedTensorType type, int axis) const;
+  /// The number of elements of the largest tile that is loaded or stored.
+  int64_t largestAccess() const { return mostElements; }
   /// Null where the op accesses no global memory.
   const MemoryAccess *accessOf(mlir::Operation *op) const;
 
@@ -57,7 +59,6 @@ private:
   int log2Warps;
   /// The number of blocks that share tiles; 0 where all have copies.
   int log2Blocks;
-  /// The size of the largest tile that is loaded or stored.
   int64_t mostElements = 0;
   llvm::DenseMap<mlir::Operation *, MemoryAccess> accesses;
 };

@@ -20,6 +20,10 @@ namespace tilewright::passes {
 
 using ir::LayoutAttr;
 
+/// Elements along the fastest dimension with one address, from which on a load has no layout of its
+/// own: as many as a thread usually has next to each other. A guess.
+static constexpr int64_t fewestRepeats = 4;
+
 /// How often a loop body is visited until its variables must have settled. A guess.
 static constexpr int maxLoopVisits = 3;
 
@@ -135,8 +139,16 @@ void LayoutChoice::forward(Operation *op) {
   }
 }
 
+bool LayoutChoice::suitsAnyLayout(Operation *op) const {
+  const MemoryAccess *access = llvm::isa<ir::LoadOp>(op) ? candidates.accessOf(op) : nullptr;
+  if (!access || access->constancy[access->order.front()] < fewestRepeats ||
+      access->type.getNumElements() < candidates.largestAccess())
+    return false;
+  return llvm::none_of(op->getOperands(), [&](Value value) { return preferred.count(value); });
+}
+
 void LayoutChoice::forwardSame(Operation *op) {
-  if (llvm::isa<ir::StoreOp>(op))
+  if (llvm::isa<ir::StoreOp>(op) || suitsAnyLayout(op))
     return;
   LayoutAttr layout = chooseSame(op);
   if (auto scan = llvm::dyn_cast<ir::ScanOp>(op); scan && layout)

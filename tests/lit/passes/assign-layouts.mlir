@@ -461,3 +461,34 @@ module attributes {tw.num_warps = 4 : i32} {
     return %short, %long, %few : tensor<256xi32>, tensor<256xi32>, tensor<64xi32>
   }
 }
+
+// -----
+
+// Rows of 64 have one index each: four elements of a thread need one of them, and the sums that it
+// leads to are as wide as they can be. Nothing is converted.
+// CHECK-LABEL: @add_to_rows
+// CHECK: tw.load {{.*}} -> tensor<512xi64, #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>>
+// CHECK-NOT: tw.convert_layout
+// CHECK: tw.atomic_rmw {{.*}}tw.vector_elements = 4
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @add_to_rows(%index: !tw.ptr<i64> {tw.divisibility = 16 : i64}, %x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %out: !tw.ptr<f32> {tw.divisibility = 16 : i64}) {
+    %r = tw.range 0 to 512 : tensor<512xi32>
+    %c64 = arith.constant dense<64> : tensor<512xi32>
+    %row = arith.divsi %r, %c64 : tensor<512xi32>
+    %column = arith.remsi %r, %c64 : tensor<512xi32>
+    %is = tw.splat %index : !tw.ptr<i64> -> tensor<512x!tw.ptr<i64>>
+    %ip = tw.addptr %is, %row : tensor<512x!tw.ptr<i64>>, tensor<512xi32>
+    %i = tw.load %ip : tensor<512x!tw.ptr<i64>> -> tensor<512xi64>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<512x!tw.ptr<f32>>, tensor<512xi32>
+    %v = tw.load %xp : tensor<512x!tw.ptr<f32>> -> tensor<512xf32>
+    %w = arith.constant dense<64> : tensor<512xi64>
+    %start = arith.muli %i, %w : tensor<512xi64>
+    %wide = arith.extsi %column : tensor<512xi32> to tensor<512xi64>
+    %o = arith.addi %start, %wide : tensor<512xi64>
+    %os = tw.splat %out : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>>
+    %op = tw.addptr %os, %o : tensor<512x!tw.ptr<f32>>, tensor<512xi64>
+    %old = tw.atomic_rmw <fadd>, <relaxed>, <gpu>, %op, %v : tensor<512x!tw.ptr<f32>>, tensor<512xf32>
+    return
+  }
+}
