@@ -98,8 +98,8 @@ private:
     return places;
   }
 
-  /// One run after the other: a tree would be shallower, and take up to half as many operations
-  /// again as there are bits.
+  /// One run after the other. A tree would be shallower, and combine half of the runs, and their
+  /// totals, for each bit.
   LogicalResult joinRegisters(ArrayRef<ScanStep> steps) {
     spreadTotals();
     SmallVector<uint32_t> places = placesOf(steps);
@@ -217,12 +217,12 @@ private:
     // As 1 is subtracted: bits change up to the lowest one that is set.
     Value changes, flipped = lowering.laneId();
     for (const ScanStep &step : steps) {
-      Value mask = constant(step.mask), stays = isSecond(step);
+      Value mask = constant(step.mask), isSet = isSecond(step);
       if (changes)
         mask = builder.create<LLVM::SelectOp>(lowering.loc, changes, mask, constant(0));
       flipped = builder.create<LLVM::XOrOp>(lowering.loc, flipped, mask);
       Value isClear = builder.create<LLVM::XOrOp>(
-          lowering.loc, stays, builder.create<LLVM::ConstantOp>(lowering.loc, stays.getType(), 1));
+          lowering.loc, isSet, builder.create<LLVM::ConstantOp>(lowering.loc, isSet.getType(), 1));
       changes = changes ? builder.create<LLVM::AndOp>(lowering.loc, changes, isClear).getResult()
                         : isClear;
     }

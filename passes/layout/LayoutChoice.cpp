@@ -139,16 +139,20 @@ void LayoutChoice::forward(Operation *op) {
   }
 }
 
-bool LayoutChoice::suitsAnyLayout(Operation *op) const {
+/// Whether a load may follow its users: its addresses repeat in whole groups, and no larger tile
+/// would have to be met.
+static bool suitsAnyLayout(Operation *op, const LayoutCandidates &candidates) {
   const MemoryAccess *access = llvm::isa<ir::LoadOp>(op) ? candidates.accessOf(op) : nullptr;
-  if (!access || access->constancy[access->order.front()] < fewestRepeats ||
-      access->type.getNumElements() < candidates.largestAccess())
-    return false;
-  return llvm::none_of(op->getOperands(), [&](Value value) { return preferred.count(value); });
+  return access && access->constancy[access->order.front()] >= fewestRepeats &&
+         access->type.getNumElements() >= candidates.largestAccess();
 }
 
 void LayoutChoice::forwardSame(Operation *op) {
-  if (llvm::isa<ir::StoreOp>(op) || suitsAnyLayout(op))
+  if (llvm::isa<ir::StoreOp>(op))
+    return;
+  bool isBound =
+      llvm::any_of(op->getOperands(), [&](Value value) { return preferred.count(value); });
+  if (!isBound && suitsAnyLayout(op, candidates))
     return;
   LayoutAttr layout = chooseSame(op);
   if (auto scan = llvm::dyn_cast<ir::ScanOp>(op); scan && layout)

@@ -57,9 +57,6 @@ private:
   ir::LayoutAttr chooseSame(mlir::Operation *op);
   void forwardBlock(mlir::Block &block);
   void forward(mlir::Operation *op);
-  /// Whether a load may follow its users: its addresses repeat in whole groups, nothing that they
-  /// are computed from has a layout, and no larger tile would have to be met.
-  bool suitsAnyLayout(mlir::Operation *op) const;
   void forwardSame(mlir::Operation *op);
   /// The layout of a scan whose operands come in `layout`: that, or one in which each thread
   /// has neighbours along the axis, where it saves more than conversions to it and back cost.

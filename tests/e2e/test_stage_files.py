@@ -197,7 +197,7 @@ def test_files_that_no_kernel_is_taken_from(dumped, stage):
 
 
 @pytest.mark.gpu
-def test_a_changed_file_is_launched(dumped, tmp_path):
+def test_a_changed_file_is_launched(gpu, dumped):
     torch = pytest.importorskip("torch")
     path = changed(dumped, "ptx", "ex2.approx", "lg2.approx")
     x = torch.rand(3000, device="cuda") + 0.5
