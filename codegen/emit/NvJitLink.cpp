@@ -471,7 +471,7 @@ AssembleResult assemblePtx(const std::string &ptx, const std::string &arch,
   if (errors.empty())
     errors = fmt::format("nvJitLink returned {}{}", status,
                          status == unrecognizedOption ? " (option)" : "");
-  // ptxas says this of its command line, and of a text where the line stands before it.
+  // Where no line of the text stands before this, ptxas complains of its command line.
   if (!options.more.empty() && errors.rfind("ptxas fatal", 0) == 0)
     throw Error(ErrorCode::E0209,
                 fmt::format("ptx_options='{}': {}", fmt::join(options.more, " "),

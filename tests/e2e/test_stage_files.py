@@ -196,6 +196,11 @@ def test_files_that_no_kernel_is_taken_from(dumped, stage):
         compile_it({"ir_override": str(path)})
 
 
+def test_a_number_is_no_file(tmp_path):
+    with open(tmp_path / "open.ptx", "w") as file, pytest.raises(errors.InvalidOption, match=r"\[E0209\] ir_override="):
+        compile_it({"ir_override": file.fileno()})
+
+
 @pytest.mark.gpu
 def test_a_changed_file_is_launched(gpu, dumped):
     torch = pytest.importorskip("torch")

@@ -50,7 +50,7 @@ THREADS_PER_WARP, MOST_WARPS = 32, 32
 # The version of PTX that has what is written for Hopper.
 OLDEST_PTX = 80
 
-#: Kinds of files that a kernel can be taken from (override_stages.py), the last stage first.
+#: Kinds of files that a kernel can be taken from (stage_files.py), the last stage first.
 STAGES_OF_FILES = ("cubin", "ptx", "ttir")
 
 
@@ -103,7 +103,9 @@ def parse_options(given: dict) -> dict:
     if not isinstance(options["ptx_options"], (str, type(None))):
         _wrong(options, "ptx_options", "a str with options of ptxas, with spaces between")
     path = options["ir_override"]
-    if path is not None and not (os.path.isfile(path) and stage_of_file(path) in STAGES_OF_FILES):
+    # A number would be taken for an open file.
+    is_path = isinstance(path, (str, os.PathLike))
+    if path is not None and not (is_path and os.path.isfile(path) and stage_of_file(path) in STAGES_OF_FILES):
         _wrong(options, "ir_override", "the path of a .ttir, .ptx or .cubin file")
     if options["maxnreg"] is not None:
         _check_int(options, "maxnreg", 1, "an integer of at least 1, or None")
