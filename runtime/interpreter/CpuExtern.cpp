@@ -212,6 +212,20 @@ void ExternTable::addRealsOfOne() {
 }
 
 /// Functions of two reals and more, or of a real and an integer.
+/// base^exponent as libdevice has it: by squaring, every product rounded; `exponent` holds an int32.
+template <typename Real> static Real integerPower(Real base, uint64_t exponent) {
+  auto number = static_cast<int32_t>(exponent);
+  uint32_t left = number < 0 ? 0u - static_cast<uint32_t>(number) : static_cast<uint32_t>(number);
+  Real result = 1;
+  for (;; base *= base) {
+    if (left & 1)
+      result *= base;
+    left >>= 1;
+    if (left == 0)
+      return number < 0 ? 1 / result : result;
+  }
+}
+
 void ExternTable::addRealsOfMore() {
   const std::pair<const char *, Binary> binary[] = {
       {"atan2", std::atan2}, {"hypot", std::hypot},       {"fdim", std::fdim},
@@ -229,6 +243,10 @@ void ExternTable::addRealsOfMore() {
   add("nextafter", [](const Scalar *x) { return Scalar{std::nextafter(x[0].real, x[1].real), 0}; });
   add("nextafterf", [](const Scalar *x) {
     return Scalar{std::nextafterf(static_cast<float>(x[0].real), static_cast<float>(x[1].real)), 0};
+  });
+  add("powi", [](const Scalar *x) { return Scalar{integerPower(x[0].real, x[1].bits), 0}; });
+  add("powif", [](const Scalar *x) {
+    return Scalar{integerPower(static_cast<float>(x[0].real), x[1].bits), 0};
   });
   for (const char *symbol : {"ldexp", "scalbn"})
     addReal(symbol,

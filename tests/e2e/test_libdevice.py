@@ -240,6 +240,22 @@ def test_exponents(device):
     assert_same(run(device, "ldexp", [x, n], "float32"), np.ldexp(x, n))
 
 
+@pytest.mark.parametrize("type_name", ["float32", "float64"])
+def test_powers_of_integers(device, type_name):
+    """By squaring, each product rounded: what libdevice's powi gives, which Triton takes as well."""
+    x = np.array([1.5, -2.0, 0.3, 1e-3, 0.0, np.inf, np.nan, 7.0], type_name)
+    n = np.array([3, 5, -4, 7, -1, -2, 0, -(2**31)], np.int32)
+    expected = []
+    with np.errstate(all="ignore"):
+        for base, exponent in zip(x, n):
+            result, left = x.dtype.type(1), abs(int(exponent))
+            while left:
+                result = result * base if left & 1 else result
+                base, left = base * base, left >> 1
+            expected.append(1 / result if exponent < 0 else result)
+    assert_same(run(device, "pow", [x, n], type_name), np.array(expected, type_name))
+
+
 def test_bessel_of_higher_order(device):
     n, x = np.array([0, 1, 2, 3], np.int32), np.full(4, 2.0)
     expected = np.array([0.22389077914123566805, 0.57672480775687338720, 0.35283402861563771915, 0.12894324947440205110])

@@ -53,6 +53,20 @@ def real(name, documentation, arity=1):
     return named(name, documentation + " float32 and float64.", functions[arity])
 
 
+def power(name, documentation):
+    """A function of two reals, or of a real and an integer: int32, which numbers and narrower types become."""
+
+    def compute(x, y):
+        exponent = core.to_tensor(y)
+        if not exponent.dtype.is_int() or exponent.dtype.primitive_bitwidth > 32 or exponent.dtype == core.uint32:
+            return call_real(name, x, y)
+        (x,), common = as_reals(name, (x,))
+        exponent = core.cast(exponent, core.int32)
+        return _language.extern_call(f"__nv_{name}i" + ("f" if common == core.float32 else ""), (x, exponent), common)
+
+    return named(name, documentation + " float32 and float64.", lambda x, y: compute(x, y))
+
+
 def of_integers(name, documentation, arity, symbols):
     """`symbols` maps the type of the first operand to a symbol and the type of the result."""
 

@@ -177,7 +177,7 @@ def expm1(x: Any) -> _Tile:
 
 
 def pow(x: Any, y: Any) -> _Tile:
-    """x to the power y, with C's special cases. float32 and float64."""
+    """x to the power y, with C's special cases; by multiplying where y is an integer. float32 and float64."""
 
 
 def sinh(x: Any) -> _Tile:
