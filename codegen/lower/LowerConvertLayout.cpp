@@ -126,6 +126,8 @@ private:
       return {word};
     OpBuilder &builder = lowering.builder;
     unsigned width = element.getIntOrFloatBitWidth(), bits = std::max(8u, width);
+    if (word.getType().getIntOrFloatBitWidth() < 32)
+      word = builder.create<LLVM::ZExtOp>(lowering.loc, builder.getI32Type(), word);
     Registers elements;
     for (size_t index = 0; index < count; ++index) {
       Value shifted =
@@ -140,6 +142,43 @@ private:
     return elements;
   }
 
+  /// Where elements have at most half a word: the pairs that can be exchanged as one value, which
+  /// halves the selects. Nothing where there are none to halve.
+  std::optional<ShufflePlan::PairBits> pairsToExchange() {
+    const ShufflePlan &shuffle = plan.shuffle;
+    if (ir::elementBits(getElementTypeOrSelf(op.getSource())) > 16 ||
+        (shuffle.before.empty() && shuffle.after.empty()))
+      return std::nullopt;
+    return shuffle.pairBits();
+  }
+
+  /// Puts the pairs of elements together at the indices without `bit`; the others are left empty.
+  void joinPairs(Registers &registers, uint32_t bit) {
+    OpBuilder &builder = lowering.builder;
+    for (size_t low = 0; low < registers.size(); ++low) {
+      if (low & bit)
+        continue;
+      Value &high = registers[low | bit];
+      unsigned bits = std::max(8u, high.getType().getIntOrFloatBitWidth());
+      Value word = pack({registers[low], high});
+      registers[low] =
+          bits == 16
+              ? word
+              : builder.create<LLVM::TruncOp>(lowering.loc, builder.getIntegerType(2 * bits), word);
+      high = Value();
+    }
+  }
+
+  void splitPairs(Registers &registers, uint32_t bit, Type element) {
+    for (size_t low = 0; low < registers.size(); ++low) {
+      if (low & bit)
+        continue;
+      Registers pair = unpack(registers[low], element, 2);
+      registers[low] = pair[0];
+      registers[low | bit] = pair[1];
+    }
+  }
+
   void emitShuffles() {
     const ShufflePlan &shuffle = plan.shuffle;
     OpBuilder &builder = lowering.builder;
@@ -147,6 +186,10 @@ private:
     Registers work;
     for (int reg : shuffle.sourceRegisters)
       work.push_back(source[reg]);
+    std::optional<ShufflePlan::PairBits> pairs = pairsToExchange();
+    if (pairs)
+      joinPairs(work, pairs->source);
+    Type exchanged = work.front().getType();
     exchange(work, shuffle.before);
 
     Value sourceLane;
@@ -156,8 +199,12 @@ private:
     Registers slots(shuffle.numSlots);
     for (const ShuffleRound &round : shuffle.rounds) {
       Registers offered;
-      for (int reg : round.sources)
-        offered.push_back(work[reg]);
+      SmallVector<int> wanted;
+      for (auto [reg, slot] : llvm::zip(round.sources, round.slots))
+        if (work[reg]) { // not the second of a pair
+          offered.push_back(work[reg]);
+          wanted.push_back(slot);
+        }
       Value word = pack(offered);
       if (!shuffle.isLocal(round)) {
         if (shuffle.isButterfly())
@@ -170,11 +217,12 @@ private:
                                         .getResult()
                                   : sourceLane);
       }
-      Registers received = unpack(word, element, round.sources.size());
-      for (auto [slot, value] : llvm::zip(round.slots, received))
+      for (auto [slot, value] : llvm::zip(wanted, unpack(word, exchanged, offered.size())))
         slots[slot] = value;
     }
     exchange(slots, shuffle.after);
+    if (pairs)
+      splitPairs(slots, pairs->slot, element);
     Registers result;
     for (int slot : shuffle.destinationSlots)
       result.push_back(slots[slot]);

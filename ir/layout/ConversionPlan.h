@@ -110,6 +110,12 @@ struct ShufflePlan {
   int numShuffles(int elementBits) const;
   /// Selects of 32 bits, of a register by the lane that holds it.
   int numSelects(int elementBits) const;
+  /// Bits of the indices of sources and of slots whose two values travel together and are treated
+  /// alike, so that a pair of elements can be exchanged as one value.
+  struct PairBits {
+    uint32_t source, slot;
+  };
+  std::optional<PairBits> pairBits() const;
 };
 
 struct SharedMemoryPlan {

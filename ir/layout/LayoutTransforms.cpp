@@ -195,9 +195,31 @@ std::optional<SplitLayout> splitLayout(const LinearLayout &operand) {
   return SplitLayout{layout, registerBit};
 }
 
+/// `operand` with its column of the two halves in a register, and a register's in that place. A
+/// thread holds no more elements than before, unlike one that gets both halves of what it has: a
+/// butterfly of n steps, each of which splits, would hold 2^n times as many.
+static std::optional<LinearLayout> withHalvesInRegisters(const LinearLayout &operand) {
+  LinearLayout result = operand;
+  Columns &registers = result.columns(InDim::Register);
+  // The last register: packed words stay together, as the first one is within a word.
+  auto given = std::find_if(registers.rbegin(), registers.rend(),
+                            [](uint32_t column) { return column != 0 && (column & 1) == 0; });
+  if (given == registers.rend())
+    return std::nullopt;
+  for (InDim dim : {InDim::Lane, InDim::Warp})
+    for (uint32_t &column : result.columns(dim))
+      if (column == 1) {
+        std::swap(column, *given);
+        return splitLayout(result) ? std::optional(result) : std::nullopt;
+      }
+  return std::nullopt;
+}
+
 LinearLayout splitOperandLayout(const LinearLayout &operand) {
   if (splitLayout(operand))
     return operand;
+  if (std::optional<LinearLayout> swapped = withHalvesInRegisters(operand))
+    return *swapped;
   return joinLayout(sliceDim(operand, operand.rank() - 1, /*keepDim=*/false));
 }
 

@@ -38,6 +38,7 @@
 #include "ir/layout/F2.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tilewright {
 
@@ -77,7 +78,39 @@ int ShufflePlan::numShuffles(int elementBits) const {
 
 int ShufflePlan::numSelects(int elementBits) const {
   int words = std::max(1, elementBits / 32);
-  return words * static_cast<int>(before.size() * sourceRegisters.size() + after.size() * numSlots);
+  int count =
+      words * static_cast<int>(before.size() * sourceRegisters.size() + after.size() * numSlots);
+  return elementBits <= 16 && pairBits() ? count / 2 : count;
+}
+
+/// Whether every round takes with a source without the bit the one with it, and the same of slots.
+static bool roundsKeepPairs(const ShufflePlan &plan, ShufflePlan::PairBits bits) {
+  for (const ShuffleRound &round : plan.rounds) {
+    std::map<int, int> slotOf;
+    for (size_t i = 0; i < round.sources.size(); ++i)
+      slotOf[round.sources[i]] = round.slots[i];
+    for (auto [source, slot] : slotOf) {
+      auto other = slotOf.find(source ^ static_cast<int>(bits.source));
+      if (other == slotOf.end() || other->second != (slot ^ static_cast<int>(bits.slot)) ||
+          !(source & bits.source) != !(slot & bits.slot))
+        return false;
+    }
+  }
+  return true;
+}
+
+std::optional<ShufflePlan::PairBits> ShufflePlan::pairBits() const {
+  uint32_t changedSources = 0, changedSlots = 0;
+  for (const RegisterSwap &swap : before)
+    changedSources |= swap.registerMask;
+  for (const RegisterSwap &swap : after)
+    changedSlots |= swap.registerMask;
+  for (uint32_t source = 1; source < sourceRegisters.size(); source <<= 1)
+    for (uint32_t slot = 1; slot < static_cast<uint32_t>(numSlots); slot <<= 1)
+      if (!(source & changedSources) && !(slot & changedSlots) &&
+          roundsKeepPairs(*this, {source, slot}))
+        return PairBits{source, slot};
+  return std::nullopt;
 }
 
 //===--- where every place comes from -------------------------------------===//

@@ -171,6 +171,22 @@ TEST(LayoutTransforms, JoinAndSplit) {
   }
 }
 
+TEST(LayoutTransforms, SplitTakesHalvesFromLanesAgainstARegister) {
+  LinearLayout operand({4, 1});
+  operand.columns(InDim::Register) = {2, 4};
+  operand.columns(InDim::Lane) = {8, 1};
+  operand.columns(InDim::Warp) = {16};
+  LinearLayout taken = splitOperandLayout(operand);
+  EXPECT_EQ(taken.columns(InDim::Register), (Columns{2, 1}));
+  EXPECT_EQ(taken.columns(InDim::Lane), (Columns{8, 4}));
+  // Without a register to give, each thread holds both halves.
+  operand.columns(InDim::Register) = {};
+  operand.columns(InDim::Warp) = {16, 4, 2};
+  taken = splitOperandLayout(operand);
+  EXPECT_EQ(taken.columns(InDim::Register), (Columns{1}));
+  EXPECT_EQ(taken.columns(InDim::Lane), (Columns{8, 0}));
+}
+
 TEST(LayoutTransforms, SplitNeedsTheLastDimensionInRegisters) {
   RandomLayouts random(37);
   int accepted = 0, refused = 0;
