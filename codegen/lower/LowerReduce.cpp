@@ -7,10 +7,9 @@
 //
 // How: (1) fold the registers of a thread as a balanced tree, which leaves independent
 // operations for the scheduler; sums of products as four chains, each step of which is
-// one fma, and then a tree; (2) butterfly over the lanes along the axis, or one redux
-// where 32-bit integers are folded over a whole warp; (3) one exchange through shared
-// memory and one barrier, after which every warp folds the partial results of all
-// warps itself: a second barrier to spread one warp's result would cost more than the
+// one fma, and then a tree; (2) fold over the lanes along the axis (LaneReduction.h);
+// (3) one exchange through shared memory and one barrier, after which every warp folds
+// the partial results of all warps itself: a second barrier to spread one warp's result would cost more than the
 // few operations saved. Where each thread has many results (the sums of columns) they
 // are folded by one thread each, and a second barrier follows. Warps of blocks that
 // share results send them to all of these blocks (BlockExchange.h), and every thread
@@ -22,11 +21,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/lower/Lowering.h"
+#include "codegen/lower/LaneReduction.h"
 #include "codegen/lower/SharedExchange.h"
-#include "ir/layout/ReductionPlan.h"
-
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -36,7 +32,8 @@ namespace {
 
 class ReduceLowering {
 public:
-  ReduceLowering(ir::ReduceOp op, FunctionLowering &lowering) : op(op), lowering(lowering) {}
+  ReduceLowering(ir::ReduceOp op, FunctionLowering &lowering)
+      : op(op), lowering(lowering), lanes(op, lowering, plan, partials) {}
 
   LogicalResult run() {
     SmallVector<int> elementBits;
@@ -49,10 +46,12 @@ public:
       return op.emitOpError("cannot reduce a swizzled layout; convert it first");
     plan = std::move(*found);
 
-    if (failed(foldRegisters()) || failed(foldLanes(plan.laneMasks)))
+    if (failed(foldRegisters()))
       return failure();
-    if (plan.needsExchange() && failed(foldWarps()))
+    if (failed(lanes.fold()) || (plan.needsExchange() && failed(foldWarps())))
       return failure();
+    if (!plan.needsExchange())
+      lanes.spreadHeld();
     for (auto [index, result] : llvm::enumerate(op.getResults()))
       lowering.set(result, operandOf(index));
     return success();
@@ -61,6 +60,9 @@ public:
 private:
   size_t numOperands() { return op.getSources().size(); }
   size_t numResults() const { return plan.groups.size(); }
+  Type valueType(size_t operand) {
+    return lowering.registerType(getElementTypeOrSelf(op.getSources()[operand]));
+  }
 
   /// The registers of operand `index` over all partial results.
   Registers operandOf(size_t index) {
@@ -70,19 +72,13 @@ private:
     return registers;
   }
 
-  FailureOr<Registers> combine(ArrayRef<Value> lhs, ArrayRef<Value> rhs) {
-    Registers operands(lhs);
-    operands.append(rhs.begin(), rhs.end());
-    return lowering.inlineCombine(op.getCombine(), operands);
-  }
-
   /// Folds tuples pairwise until one is left; neighbours first, so the order
   /// along the axis is kept.
   FailureOr<Registers> foldTree(SmallVector<Registers> tuples) {
     while (tuples.size() > 1) {
       SmallVector<Registers> next;
       for (size_t index = 0; index + 1 < tuples.size(); index += 2) {
-        FailureOr<Registers> joined = combine(tuples[index], tuples[index + 1]);
+        FailureOr<Registers> joined = lanes.combine(tuples[index], tuples[index + 1]);
         if (failed(joined))
           return failure();
         next.push_back(std::move(*joined));
@@ -108,7 +104,7 @@ private:
       sums.push_back(tuples[chain * length]);
     for (size_t step = 1; step < length; ++step)
       for (size_t chain = 0; chain < numChains; ++chain) {
-        FailureOr<Registers> joined = combine(sums[chain], tuples[chain * length + step]);
+        FailureOr<Registers> joined = lanes.combine(sums[chain], tuples[chain * length + step]);
         if (failed(joined))
           return failure();
         sums[chain] = std::move(*joined);
@@ -138,91 +134,22 @@ private:
     return success();
   }
 
-  /// One op of two operands that may be swapped: the order of lanes is free.
-  bool isCommutative() {
-    Block &block = op.getCombine().front();
-    if (block.getOperations().size() != 2)
-      return false;
-    Operation &only = block.front();
-    return only.hasTrait<OpTrait::IsCommutative>() ||
-           isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-               arith::MinNumFOp>(only);
-  }
-
-  /// "add.s32" where one instruction folds 32-bit integers over a warp; else empty.
-  StringRef reduxOperation() {
-    Block &block = op.getCombine().front();
-    if (!lowering.target.hasIntegerRedux || !isCommutative() ||
-        !partials.front().front().getType().isInteger(32))
-      return "";
-    return TypeSwitch<Operation *, StringRef>(&block.front())
-        .Case<arith::AddIOp>([](Operation *) { return "add.s32"; })
-        .Case<arith::MinSIOp>([](Operation *) { return "min.s32"; })
-        .Case<arith::MaxSIOp>([](Operation *) { return "max.s32"; })
-        .Case<arith::MinUIOp>([](Operation *) { return "min.u32"; })
-        .Case<arith::MaxUIOp>([](Operation *) { return "max.u32"; })
-        .Case<arith::AndIOp>([](Operation *) { return "and.b32"; })
-        .Case<arith::OrIOp>([](Operation *) { return "or.b32"; })
-        .Case<arith::XOrIOp>([](Operation *) { return "xor.b32"; })
-        .Default([](Operation *) { return ""; });
-  }
-
-  /// Folds over lanes by one instruction where it takes all of a warp, or by butterflies;
-  /// afterwards every lane of a group has the same value.
-  LogicalResult foldLanes(ArrayRef<uint32_t> masks) {
-    uint32_t all = 0;
-    for (uint32_t mask : masks)
-      all |= mask;
-    StringRef redux = all == 31 ? reduxOperation() : "";
-    if (!redux.empty()) {
-      std::string assembly = "redux.sync." + redux.str() + " $0, $1, 0xffffffff;";
-      for (Registers &mine : partials)
-        mine = {lowering.inlineAsm(mine.front().getType(), mine, assembly, "=r,r",
-                                   /*hasSideEffects=*/false)};
-      return success();
-    }
-    bool ordered = !isCommutative();
-    for (uint32_t mask : masks) {
-      Value isUpper;
-      if (ordered) {
-        Value bit = lowering.builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(),
-                                                         lowering.constantI32(mask));
-        isUpper = lowering.builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::ne, bit,
-                                                        lowering.constantI32(0));
-      }
-      for (Registers &mine : partials) {
-        Registers lhs = mine, rhs;
-        for (Value value : mine)
-          rhs.push_back(lowering.shuffleXor(value, mask));
-        if (ordered)
-          for (auto [low, high] : llvm::zip(lhs, rhs)) {
-            Value first = lowering.builder.create<LLVM::SelectOp>(lowering.loc, isUpper, high, low);
-            high = lowering.builder.create<LLVM::SelectOp>(lowering.loc, isUpper, low, high);
-            low = first;
-          }
-        FailureOr<Registers> joined = combine(lhs, rhs);
-        if (failed(joined))
-          return failure();
-        mine = std::move(*joined);
-      }
-    }
-    return success();
-  }
-
   /// slot(result register, thread) = XOR of the plan's columns.
   ///   address = scratch + offset of operand + bytes * slot
   LogicalResult foldWarps() {
     SharedExchange exchange(lowering, lowering.scratchOffset(op));
-    Value lanePart = lowering.applyColumns(plan.laneSlots, lowering.laneId());
     Value writePart = lowering.builder.create<LLVM::XOrOp>(
-        lowering.loc, lanePart, lowering.applyColumns(plan.warpSlots, lowering.warpId()));
+        lowering.loc, lowering.applyColumns(plan.writerLaneSlots, lowering.laneId()),
+        lowering.applyColumns(plan.warpSlots, lowering.warpId()));
     Columns readColumns = plan.warpSlots;
     for (auto [index, column] : llvm::enumerate(readColumns))
       column ^= plan.partialSlots[index];
     Value readPart = lowering.builder.create<LLVM::XOrOp>(
-        lowering.loc, lanePart, lowering.applyColumns(readColumns, lowering.warpId()));
+        lowering.loc, lowering.applyColumns(plan.laneSlots, lowering.laneId()),
+        lowering.applyColumns(readColumns, lowering.warpId()));
 
     plan.blockBits.empty() ? storePartials(exchange, writePart) : sendPartials(exchange, writePart);
+    partials.assign(numResults(), Registers(numOperands()));
     if (plan.isSpread) {
       if (failed(foldSpread(exchange)))
         return failure();
@@ -249,7 +176,7 @@ private:
       for (size_t operand = 0; operand < numOperands(); ++operand) {
         Registers loaded =
             exchange.load(plan.scratch[operand].byteOffset, slot, plan.scratch[operand].storedBits,
-                          partials[result][operand].getType(), perLane);
+                          valueType(operand), perLane);
         for (int index = 0; index < perLane; ++index)
           tuples[index][operand] = loaded[index];
       }
@@ -258,14 +185,14 @@ private:
         return failure();
       partials[result] = std::move(*folded);
     }
-    return foldLanes(shareMasks);
+    return lanes.foldLanes(shareMasks);
   }
 
   void storePartials(SharedExchange &exchange, Value writePart) {
     exchange.onlyOwners(plan.duplicateMasks, [&] {
       for (auto [operand, scratch] : llvm::enumerate(plan.scratch)) {
-        size_t vector = neighbours(scratch.storedBits);
-        for (size_t result = 0; result < numResults(); result += vector) {
+        size_t vector = neighbours(scratch.storedBits, partials.size());
+        for (size_t result = 0; result < partials.size(); result += vector) {
           Registers values;
           for (size_t index = 0; index < vector; ++index)
             values.push_back(partials[result + index][operand]);
@@ -276,11 +203,11 @@ private:
     lowering.barrier();
   }
 
-  /// How many result registers lie next to each other in one vector of scratch.
-  size_t neighbours(int storedBits) {
+  /// How many of `registers` lie next to each other in one vector of scratch.
+  size_t neighbours(int storedBits, size_t registers) {
     size_t count = 1;
     for (uint32_t slot : plan.registerSlots) {
-      if (slot != count || count * 2 * storedBits > 128)
+      if (slot != count || count == registers || count * 2 * storedBits > 128)
         break;
       count *= 2;
     }
@@ -307,7 +234,7 @@ private:
           Registers &tuple = tuples.emplace_back();
           for (auto [operand, scratch] : llvm::enumerate(plan.scratch))
             tuple.append(exchange.load(scratch.byteOffset, place, scratch.storedBits,
-                                       partials.front()[operand].getType(), 1));
+                                       valueType(operand), 1));
         }
         FailureOr<Registers> folded = foldTree(std::move(tuples));
         status = folded;
@@ -322,11 +249,11 @@ private:
 
   void loadFolded(SharedExchange &exchange, Value readPart) {
     for (auto [operand, scratch] : llvm::enumerate(plan.scratch)) {
-      size_t vector = neighbours(scratch.storedBits);
+      size_t vector = neighbours(scratch.storedBits, numResults());
       for (size_t result = 0; result < numResults(); result += vector) {
         Registers loaded =
             exchange.load(scratch.byteOffset, slotOf(readPart, result), scratch.storedBits,
-                          partials[result][operand].getType(), static_cast<int>(vector));
+                          valueType(operand), static_cast<int>(vector));
         for (size_t index = 0; index < vector; ++index)
           partials[result + index][operand] = loaded[index];
       }
@@ -359,7 +286,7 @@ private:
     for (int block = 0; block < plan.numBlocks(); block += 1 << spread) {
       Value to = builder.create<LLVM::OrOp>(lowering.loc, first,
                                             lowering.constantI32(plan.blockOffset(block)));
-      for (size_t result = 0; result < numResults(); ++result)
+      for (size_t result = 0; result < partials.size(); ++result)
         for (size_t operand = 0; operand < numOperands(); ++operand)
           exchange.send(blocks, to, plan.scratch[operand].byteOffset, slotOf(ownPart, result),
                         plan.scratch[operand].storedBits, partials[result][operand], owner);
@@ -399,8 +326,9 @@ private:
   ir::ReduceOp op;
   FunctionLowering &lowering;
   ReductionPlan plan;
-  /// partials[result register][operand].
+  /// partials[result register][operand]; of held registers where the results are halved.
   SmallVector<Registers> partials;
+  LaneReduction lanes;
 };
 
 LogicalResult lowerReduce(Operation *op, FunctionLowering &lowering) {

@@ -31,12 +31,22 @@ static constexpr int minExchangeBits = 32;
 
 uint32_t ReductionPlan::writeSlot(uint32_t reg, uint32_t lane, uint32_t warp,
                                   uint32_t block) const {
-  return f2::multiply(registerSlots, reg) ^ f2::multiply(laneSlots, lane) ^
+  return f2::multiply(registerSlots, reg) ^ f2::multiply(writerLaneSlots, lane) ^
          f2::multiply(warpSlots, warp) ^ f2::multiply(blockSlots, block);
 }
 
 uint32_t ReductionPlan::readSlot(uint32_t reg, uint32_t lane, uint32_t warp) const {
-  return writeSlot(reg, lane, warp) ^ f2::multiply(partialSlots, warp);
+  return f2::multiply(registerSlots, reg) ^ f2::multiply(laneSlots, lane) ^
+         f2::multiply(warpSlots, warp) ^ f2::multiply(partialSlots, warp);
+}
+
+uint32_t ReductionPlan::holderOf(int reg) const {
+  uint32_t lane = 0;
+  for (int step = 0, half = static_cast<int>(groups.size()) / 2; step < numHalvings;
+       ++step, half /= 2)
+    if (reg & half)
+      lane |= laneMasks[step];
+  return lane;
 }
 
 uint32_t ReductionPlan::blockMask() const { return blockOffset(numBlocks() - 1); }
@@ -95,6 +105,23 @@ static bool shouldSpread(const ReductionPlan &plan) {
          plan.result.numOutBits() >= plan.result.numInBits(InDim::Lane);
 }
 
+/// Finds the threads whose slots others write already; returns how many bits the slots that are
+/// written differ in.
+static int markDuplicates(ReductionPlan &plan) {
+  Columns held = plan.registerSlots;
+  held.resize(held.size() - plan.numHalvings);
+  f2::Basis written(held);
+  plan.duplicateMasks = {};
+  auto markCopies = [&](InDim dim, const Columns &slots) {
+    for (size_t bit = 0; bit < slots.size(); ++bit)
+      if (!written.insert(slots[bit]))
+        plan.duplicateMasks[dim] |= uint32_t(1) << bit;
+  };
+  markCopies(InDim::Lane, plan.writerLaneSlots);
+  markCopies(InDim::Warp, plan.warpSlots);
+  return static_cast<int>(written.rank());
+}
+
 /// Slot = (result element, partial result), partial results next to each other; or
 /// the other way round where they are spread.
 static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBits) {
@@ -122,20 +149,13 @@ static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBit
   plan.blockSlots.assign(plan.result.numInBits(InDim::Block), 0);
   for (size_t i = 0; i < plan.blockBits.size(); ++i)
     plan.blockSlots[plan.blockBits[i]] = uint32_t(1) << (log2OfBlock + i);
-  // Threads whose slots others write already.
-  f2::Basis written(plan.registerSlots);
-  auto markCopies = [&](InDim dim, const Columns &slots) {
-    for (size_t bit = 0; bit < slots.size(); ++bit)
-      if (!written.insert(slots[bit]))
-        plan.duplicateMasks[dim] |= uint32_t(1) << bit;
-  };
-  markCopies(InDim::Lane, plan.laneSlots);
-  markCopies(InDim::Warp, plan.warpSlots);
+  plan.writerLaneSlots = plan.laneSlots;
+  int rank = markDuplicates(plan);
 
   int64_t numSlots = int64_t(1) << (plan.result.numOutBits() + log2Partials);
   bool crosses = !plan.blockBits.empty();
   // All slots of the results that this block has.
-  int64_t numIncoming = int64_t(1) << (written.rank() + plan.blockBits.size());
+  int64_t numIncoming = int64_t(1) << (rank + plan.blockBits.size());
   for (int bits : elementBits) {
     int storedBits = std::max(crosses ? minExchangeBits : 8, bits);
     plan.incomingBytes += crosses ? numIncoming * (storedBits / 8) : 0;
@@ -143,6 +163,18 @@ static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBit
     int64_t bytes = numSlots * (storedBits / 8);
     plan.scratchBytes += (bytes + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
   }
+}
+
+void ReductionPlan::foldByHalves(int halvings) {
+  numHalvings = halvings;
+  if (!needsExchange())
+    return;
+  writerLaneSlots = laneSlots;
+  for (int step = 0; step < halvings; ++step)
+    for (size_t lane = 0; lane < laneSlots.size(); ++lane)
+      if (laneMasks[step] >> lane & 1)
+        writerLaneSlots[lane] ^= registerSlots[registerSlots.size() - 1 - step];
+  markDuplicates(*this);
 }
 
 std::optional<ReductionPlan> planReduction(const LinearLayout &layout, int axis,

@@ -10,7 +10,9 @@
 // How code generation uses it:
 //  1. Per result register, combine the registers of its group, in order.
 //  2. For each lane mask, combine with the value of lane ^ mask (butterfly). All
-//     lanes that share a result now hold it.
+//     lanes that share a result now hold it. Of many results (`numHalvings`) a lane
+//     sends half at first and keeps the other half, which it combines with what comes:
+//     then each lane holds a part of the results, complete.
 //  3. If warps take part: each thread outside `duplicateMasks` writes its results
 //     to scratch; one barrier. Of few results every thread reads the partial
 //     results of each of its own, which lie next to each other, and combines them
@@ -54,6 +56,13 @@ struct ReductionPlan {
   std::vector<std::vector<int>> groups;
   /// Butterfly masks, each one lane bit, lowest position along the axis first.
   std::vector<uint32_t> laneMasks;
+  /// At the first so many of laneMasks the results are halved: from registers 0 to 2n-1 the lanes
+  /// without the mask keep those below n, the lanes with it the others. Zero until foldByHalves.
+  int numHalvings = 0;
+  int numHeld() const { return static_cast<int>(groups.size()) >> numHalvings; }
+  /// The lane with the same bits outside of the halved masks that holds result register `reg`, as
+  /// those bits; it is register reg % numHeld() there.
+  uint32_t holderOf(int reg) const;
   /// The warp bits along the axis, lowest position first.
   std::vector<int> warpBits;
   /// The bits of the block in its cluster along the axis, lowest position first.
@@ -73,12 +82,12 @@ struct ReductionPlan {
   int numBlocks() const { return 1 << blockBits.size(); }
   uint32_t blockMask() const;
   uint32_t blockOffset(int index) const;
-  /// Slot (elements) at which a thread writes result register r: the XOR of
-  /// registerSlots over the bits of r, laneSlots, warpSlots and blockSlots over those
-  /// of its lane, warp and block. With partialSlots left out of warpSlots, and without
-  /// blockSlots, it is the slot of the first of numPartials() to read, partialStride
-  /// apart.
-  Columns registerSlots, laneSlots, warpSlots, blockSlots;
+  /// Slot (elements) at which a thread writes held register r: the XOR of registerSlots
+  /// over the bits of r, writerLaneSlots, warpSlots and blockSlots over those of its lane,
+  /// warp and block. The slot of the first of numPartials() to read for result register r,
+  /// partialStride apart, is that of registerSlots, laneSlots and warpSlots without
+  /// partialSlots.
+  Columns registerSlots, laneSlots, writerLaneSlots, warpSlots, blockSlots;
   /// The part of warpSlots that numbers the partial result.
   Columns partialSlots;
   int partialStride = 1;
@@ -91,6 +100,9 @@ struct ReductionPlan {
   int64_t scratchBytes = 0;
   /// What a block gets of all blocks that share its results, if there are others.
   int64_t incomingBytes = 0;
+
+  /// Sets numHalvings; at most as many as laneMasks and as the results have register bits.
+  void foldByHalves(int halvings);
 
   uint32_t writeSlot(uint32_t reg, uint32_t lane, uint32_t warp, uint32_t block = 0) const;
   uint32_t readSlot(uint32_t reg, uint32_t lane, uint32_t warp) const;

@@ -55,8 +55,8 @@ exchange(const ReductionPlan &plan, const LinearLayout &layout, const Values &va
           if ((lane & plan.duplicateMasks[InDim::Lane]) ||
               (warp & plan.duplicateMasks[InDim::Warp]))
             continue;
-          for (size_t r = 0; r < plan.groups.size(); ++r) {
-            uint32_t slot = plan.writeSlot(static_cast<int>(r), lane, warp, block);
+          for (int r = 0; r < plan.numHeld(); ++r) {
+            uint32_t slot = plan.writeSlot(r, lane, warp, block);
             EXPECT_FALSE(written[to].at(slot));
             written[to].at(slot) = true;
             scratch[to].at(slot) = values[(block * warps + warp) * lanes + lane][r];
@@ -92,14 +92,29 @@ static Values runReduction(const ReductionPlan &plan, const LinearLayout &layout
     for (int reg : plan.groups[r])
       at(lane, warp, block)[r] += elementValue(layout.apply(reg, lane, warp, block));
   });
-  for (uint32_t mask : plan.laneMasks) {
+  size_t kept = numResults;
+  for (size_t step = 0; step < plan.laneMasks.size(); ++step) {
+    uint32_t mask = plan.laneMasks[step];
+    bool halves = static_cast<int>(step) < plan.numHalvings;
+    kept = halves ? kept / 2 : kept;
     Values before = values;
     forEach([&](int lane, int warp, int block, size_t r) {
-      at(lane, warp, block)[r] += before[(block * warps + warp) * lanes + (lane ^ mask)][r];
+      size_t own = halves && lane & mask ? r + kept : r;
+      if (r < kept)
+        at(lane, warp, block)[r] = before[(block * warps + warp) * lanes + lane][own] +
+                                   before[(block * warps + warp) * lanes + (lane ^ mask)][own];
     });
   }
-  if (!plan.needsExchange())
+  if (!plan.needsExchange()) {
+    uint32_t halved = plan.holderOf(static_cast<int>(numResults) - 1);
+    Values before = values;
+    forEach([&](int lane, int warp, int block, size_t r) {
+      uint32_t holder = (lane & ~halved) | plan.holderOf(static_cast<int>(r));
+      at(lane, warp, block)[r] =
+          before[(block * warps + warp) * lanes + holder][r % plan.numHeld()];
+    });
     return values;
+  }
   std::vector<std::vector<uint64_t>> scratch = exchange(plan, layout, values);
   forEach([&](int lane, int warp, int block, size_t r) {
     at(lane, warp, block)[r] = 0;
@@ -110,9 +125,12 @@ static Values runReduction(const ReductionPlan &plan, const LinearLayout &layout
   return values;
 }
 
-static void reduceAndCheck(const LinearLayout &layout, int axis) {
+static void reduceAndCheck(const LinearLayout &layout, int axis, bool byHalves = false) {
   std::optional<ReductionPlan> plan = planReduction(layout, axis, {32});
   ASSERT_TRUE(plan);
+  if (byHalves)
+    plan->foldByHalves(std::min(static_cast<int>(plan->laneMasks.size()),
+                                plan->result.numInBits(InDim::Register)));
   Values values = runReduction(*plan, layout);
   int lanes = layout.inSize(InDim::Lane), warps = layout.inSize(InDim::Warp);
   for (int block = 0; block < layout.inSize(InDim::Block); ++block)
@@ -157,8 +175,23 @@ TEST(LayoutReduction, RandomLayouts) {
       continue;
     acrossWarps += !planReduction(layout, axis, {32})->warpBits.empty();
     reduceAndCheck(layout, axis);
+    reduceAndCheck(layout, axis, /*byHalves=*/true);
   }
   EXPECT_GT(acrossWarps, 50);
+}
+
+TEST(LayoutReduction, HalvesUntilEachLaneHoldsOneResult) {
+  // 32 rows of 32 columns, a column per lane: every lane ends with one row.
+  LinearLayout layout({5, 5});
+  layout.columns(InDim::Register) = {32, 64, 128, 256, 512};
+  layout.columns(InDim::Lane) = {1, 2, 4, 8, 16};
+  ReductionPlan plan = *planReduction(layout, 1, {32});
+  plan.foldByHalves(5);
+  EXPECT_EQ(plan.numHeld(), 1);
+  EXPECT_EQ(plan.holderOf(0), 0u);
+  EXPECT_EQ(plan.holderOf(16), 1u);
+  EXPECT_EQ(plan.holderOf(31), 31u);
+  reduceAndCheck(layout, 1, /*byHalves=*/true);
 }
 
 TEST(LayoutReduction, ColumnsMixedWithinTheAxis) {
@@ -200,6 +233,7 @@ TEST(LayoutReduction, BlocksOfACluster) {
     acrossBlocks += !plan.blockBits.empty();
     acrossBoth += !plan.blockBits.empty() && !plan.warpBits.empty();
     reduceAndCheck(layout, axis);
+    reduceAndCheck(layout, axis, /*byHalves=*/true);
   }
   EXPECT_GT(acrossBlocks, 50);
   EXPECT_GT(acrossBoth, 20);
