@@ -68,8 +68,9 @@ StringRef LaneReduction::reduxOperation() {
 /// scheduler, of which a shuffle takes two (32 lanes per cycle and multiprocessor, sm_80 to sm_90).
 int LaneReduction::bestHalvings() {
   constexpr int shuffle = 2;
-  // What comes back is waited for once more: too long for what two results would save.
-  constexpr int wait = 8;
+  // Steps that wait for selects, and results that are waited for once more where they come back:
+  // too long for what two results would save.
+  constexpr int waitForHalves = 4, waitForResults = 4;
   int operands = static_cast<int>(op.getSources().size());
   int ordering = isCommutative() ? 0 : 2 * operands;
   int fold = shuffle * operands + ordering +
@@ -80,8 +81,10 @@ int LaneReduction::bestHalvings() {
     return 0;
   auto cost = [&](int halvings) {
     int results = static_cast<int>(plan.groups.size()), sum = 0;
+    if (halvings)
+      sum = waitForHalves;
     if (halvings && !plan.needsExchange())
-      sum = results * operands * shuffle + (1 << halvings) + wait;
+      sum += results * operands * shuffle + (1 << halvings) + waitForResults;
     for (int step = 0; step < halvings; ++step, results /= 2)
       sum += results / 2 * (fold + 2 * operands);
     return sum + (masks - halvings) * results * fold;
