@@ -78,18 +78,14 @@ void retypePointer(ir::AddPtrOp advance, ir::LayoutAttr layout, TileMaterializer
 // Legality
 //===----------------------------------------------------------------------===//
 
-bool LoadsAsUsed::canRetypeLoad(ir::LoadOp load) {
-  if (!isTile(load.getResult()) || load.mayChangeMeanwhile())
-    return false;
-  // Loops of products have no registers to spare (the gradients of attention would
-  // spill), and their operands go through shared memory in any case.
+static bool isInLoopOfProducts(ir::LoadOp load) {
   auto loop = load->getParentOfType<LoopLikeOpInterface>();
-  return !loop || !loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return loop && loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 bool LoadsAsUsed::canRetype(Operation *op) {
   if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
-    return canRetypeLoad(load);
+    return isTile(load.getResult()) && !load.mayChangeMeanwhile();
   return ir::isElementwise(op) && layoutRule(op) == LayoutRule::Same && isMemoryEffectFree(op) &&
          recomputeInstructions(op) && !materializer.isCheap(op->getResult(0));
 }
@@ -112,7 +108,7 @@ LayoutAttr LoadsAsUsed::wantedByUsers(Value value) const {
 bool LoadsAsUsed::hasOperandsFor(Operation *op) {
   auto load = llvm::dyn_cast<ir::LoadOp>(op);
   return llvm::all_of(op->getOperands(), [&](Value operand) {
-    if (!isTile(operand) || materializer.isCheap(operand))
+    if (!isTile(operand) || materializer.isCheap(operand) || TileMaterializer::rowOf(operand))
       return true;
     if (load && operand == load.getPointer() && advanceOfPointer(load, materializer))
       return true;
@@ -159,16 +155,45 @@ double LoadsAsUsed::savedByLoads(const Slice &slice) {
     RankedTensorType type = tileType(load.getResult());
     LinearLayout to = slice.layout.toLinear(type.getShape());
     // Each access has an address of its own, two registers that the loop carries.
-    if (advanceOfPointer(load, materializer) &&
-        warpTraffic(access, to).instructions > maxCarriedAddresses)
+    double instructions = warpTraffic(access, to).instructions;
+    if (advanceOfPointer(load, materializer) && instructions > maxCarriedAddresses)
       return -std::numeric_limits<double>::infinity();
-    saved += accessCycles(access, ir::getLinearLayout(type)) - accessCycles(access, to);
+    // Loops of products have no registers to spare: the gradients of attention would spill with
+    // loads as their operands lie, each an access with an address and a mask of its own. And rows
+    // take more registers where they are repeated.
+    LinearLayout from = ir::getLinearLayout(type);
+    if (isInLoopOfProducts(load) &&
+        (type.getRank() == 1 || instructions > warpTraffic(access, from).instructions))
+      return -std::numeric_limits<double>::infinity();
+    saved += accessCycles(access, from) - accessCycles(access, to);
   }
   return saved;
 }
 
+/// Cycles of carrying the rows to the layout from which the slice's operands repeat them.
+double LoadsAsUsed::spentOnRows(const Slice &slice) {
+  double spent = 0;
+  llvm::DenseSet<Value> seen;
+  for (Operation *op : slice.computations)
+    for (Value operand : op->getOperands()) {
+      Value row = isTile(operand) && !materializer.isCheap(operand)
+                      ? TileMaterializer::rowOf(operand)
+                      : Value();
+      if (!row || !seen.insert(row).second)
+        continue;
+      std::optional<LinearLayout> to = slice.layout.toLinear(tileType(operand).getShape());
+      for (Value value = operand; to && value != row; value = value.getDefiningOp()->getOperand(0))
+        to = operandLayout(value.getDefiningOp(), 0, *to);
+      RankedTensorType type = tileType(row);
+      spent += to ? conversionCycles(ir::getLinearLayout(type), *to,
+                                     ir::elementBits(type.getElementType()))
+                  : std::numeric_limits<double>::infinity();
+    }
+  return spent;
+}
+
 bool LoadsAsUsed::shouldRetype(const Slice &slice) {
-  double saved = savedByLoads(slice);
+  double saved = savedByLoads(slice) - spentOnRows(slice);
   auto addConversions = [&](Value value) {
     RankedTensorType type = tileType(value);
     if (llvm::any_of(value.getUsers(),
@@ -217,7 +242,8 @@ LoadsAsUsed::Slice LoadsAsUsed::sliceFrom(ir::LoadOp load,
 /// The others are in the slice as well, or a loop's pointer that has the layout already.
 void LoadsAsUsed::retypeOperands(Operation *op, LayoutAttr layout) {
   for (OpOperand &operand : op->getOpOperands())
-    if (isTile(operand.get()) && materializer.isCheap(operand.get()))
+    if (isTile(operand.get()) &&
+        (materializer.isCheap(operand.get()) || TileMaterializer::rowOf(operand.get())))
       operand.set(materializer.get(operand.get(), layout));
 }
 
@@ -234,7 +260,8 @@ void LoadsAsUsed::retypeLoad(ir::LoadOp load, LayoutAttr layout) {
 void LoadsAsUsed::retype(const Slice &slice) {
   auto dropConversions = [&](Value value) {
     for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
-      if (llvm::isa<ir::ConvertLayoutOp>(user)) {
+      // Others have been made for rows since then.
+      if (llvm::isa<ir::ConvertLayoutOp>(user) && layoutOf(user->getResult(0)) == slice.layout) {
         user->getResult(0).replaceAllUsesWith(value);
         user->erase();
         ++removed;

@@ -49,11 +49,11 @@ private:
   void findWanted();
   ir::LayoutAttr wantedByUsers(mlir::Value value) const;
   bool canRetype(mlir::Operation *op);
-  bool canRetypeLoad(ir::LoadOp load);
   bool hasOperandsFor(mlir::Operation *op);
   Slice sliceFrom(ir::LoadOp load, llvm::DenseSet<mlir::Operation *> &seen) const;
   bool shouldRetype(const Slice &slice);
   double savedByLoads(const Slice &slice);
+  double spentOnRows(const Slice &slice);
   void retype(const Slice &slice);
   void retypeOperands(mlir::Operation *op, ir::LayoutAttr layout);
   void retypeLoad(ir::LoadOp load, ir::LayoutAttr layout);

@@ -19,8 +19,8 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
-/// The share of a tile's elements that a row or column has at most which is converted to compute
-/// addresses from it again; and what that costs per element. Guesses.
+/// The share of a tile's elements that a row or column has at most which is converted to make what
+/// it is repeated in, or addresses, from it again; and what the latter costs per element. Guesses.
 static constexpr double maxLeafShare = 1.0 / 8, leafInstructions = 16;
 
 ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
@@ -52,6 +52,17 @@ bool TileMaterializer::isExpansion(Value value) {
   // A widening cast: the source has fewer bits to move.
   return isTile(op->getOperand(0)) && ir::elementBits(from) < ir::elementBits(to) &&
          recomputeInstructions(op).value_or(maxRecomputeInstructions) < maxRecomputeInstructions;
+}
+
+Value TileMaterializer::rowOf(Value value) {
+  Value row = value;
+  while (Operation *op = row.getDefiningOp()) {
+    if (!llvm::isa<ir::BroadcastOp, ir::ExpandDimsOp>(op))
+      break;
+    row = op->getOperand(0);
+  }
+  double share = double(tileType(row).getNumElements()) / tileType(value).getNumElements();
+  return share <= maxLeafShare ? row : Value();
 }
 
 double TileMaterializer::chainCost(Value value, bool convertsLeaves) {

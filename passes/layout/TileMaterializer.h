@@ -34,6 +34,8 @@ public:
   bool isCheap(mlir::Value value);
   /// Whether `value` is best made from a smaller or narrower one.
   static bool isExpansion(mlir::Value value);
+  /// The row or column that `value` repeats, of few elements beside it; else null.
+  static mlir::Value rowOf(mlir::Value value);
   /// Whether `get` repeats the op that makes `value`, where that op can have the layout, and
   /// does not convert its result.
   bool isRemade(mlir::Value value);
