@@ -159,8 +159,8 @@ static LogicalResult lowerAbsInteger(Operation *op, FunctionLowering &lowering) 
 /// The same function in the library of our own, where that has it: it needs no libdevice.
 static std::string ownSymbol(llvm::StringRef symbol) {
   llvm::StringRef name = symbol;
-  static const llvm::StringSet<> own = {"tanf",   "log10f", "log1pf", "expm1f",
-                                        "exp10f", "sinhf",  "coshf",  "powf"};
+  static const llvm::StringSet<> own = {"tanf",  "log10f", "log1pf", "expm1f", "exp10f",
+                                        "sinhf", "coshf",  "powf",   "powif",  "powi"};
   return name.consume_front("__nv_") && own.contains(name) ? ("__tw_" + name).str() : symbol.str();
 }
 

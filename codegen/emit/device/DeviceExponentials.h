@@ -307,6 +307,21 @@ DEVICE float __tw_powf(float x, float y) {
   return isOne ? 1.0f : r;
 }
 
+// By squaring, each product rounded, and the reciprocal where n is negative.
+#define POWER_OF_INTEGER(name, real)                                                               \
+  DEVICE real name(real x, int n) {                                                                \
+    real result = 1;                                                                               \
+    for (u32 left = n < 0 ? 0u - (u32)n : (u32)n;;) {                                              \
+      result = left & 1 ? result * x : result;                                                     \
+      left >>= 1;                                                                                  \
+      if (left == 0)                                                                               \
+        return n < 0 ? 1 / result : result;                                                        \
+      x *= x;                                                                                      \
+    }                                                                                              \
+  }
+POWER_OF_INTEGER(__tw_powif, float)
+POWER_OF_INTEGER(__tw_powi, double)
+
 // At most 3 ULP. Near zero a polynomial, elsewhere 1 - 2 / (e^2x + 1).
 DEVICE float __tw_tanhf(float x) {
   float a = __builtin_fabsf(x), square = x * x;
