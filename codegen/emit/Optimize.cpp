@@ -14,6 +14,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Local.h"
 
 namespace tilewright::codegen {
 
@@ -62,6 +63,53 @@ static void combineConditions(llvm::Module &module) {
     }
 }
 
+/// The operands of the sum that ends in `add`, as far as nothing else uses what is between.
+static void collectSummands(llvm::Instruction *add,
+                            llvm::SmallVectorImpl<llvm::Value *> &summands) {
+  for (llvm::Value *operand : add->operands()) {
+    auto *inner = llvm::dyn_cast<llvm::BinaryOperator>(operand);
+    bool isWithin = inner && inner->getOpcode() == llvm::Instruction::Add && inner->hasOneUse() &&
+                    inner->getParent() == add->getParent();
+    if (isWithin)
+      collectSummands(inner, summands);
+    else
+      summands.push_back(operand);
+  }
+}
+
+/// How many conditions hold as a tree of sums again, in which LLVM has them one after the other:
+/// each of them waits for the one before. Sums of addresses are better off as LLVM leaves them.
+static void balanceCounts(llvm::Module &module) {
+  constexpr size_t leastSummands = 4;
+  auto isSumWithin = [](llvm::Instruction &add) {
+    auto *user = add.hasOneUse() ? llvm::dyn_cast<llvm::Instruction>(add.user_back()) : nullptr;
+    return user && user->getOpcode() == llvm::Instruction::Add &&
+           user->getParent() == add.getParent();
+  };
+  auto isCondition = [](llvm::Value *value) {
+    auto *cast = llvm::dyn_cast<llvm::ZExtInst>(value);
+    return cast && cast->getSrcTy()->isIntegerTy(1);
+  };
+  for (llvm::Function &function : module) {
+    llvm::SmallVector<llvm::Instruction *> sums;
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (instruction.getOpcode() == llvm::Instruction::Add && !isSumWithin(instruction))
+        sums.push_back(&instruction);
+    for (llvm::Instruction *sum : sums) {
+      llvm::SmallVector<llvm::Value *> summands;
+      collectSummands(sum, summands);
+      if (summands.size() < leastSummands ||
+          llvm::count_if(summands, isCondition) * 2 < static_cast<int64_t>(summands.size()))
+        continue;
+      llvm::IRBuilder<> builder(sum);
+      for (size_t next = 0; next + 1 < summands.size(); next += 2)
+        summands.push_back(builder.CreateAdd(summands[next], summands[next + 1]));
+      sum->replaceAllUsesWith(summands.back());
+      llvm::RecursivelyDeleteTriviallyDeadInstructions(sum);
+    }
+  }
+}
+
 void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   // Vectors of a thread are chosen by the layouts; a vectoriser would only undo
@@ -80,6 +128,7 @@ void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   selectHalfAbsolute(module);
   combineConditions(module);
+  balanceCounts(module);
 }
 
 } // namespace tilewright::codegen

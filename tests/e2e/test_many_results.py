@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reductions of which a thread has many results, and butterflies whose halves lie in other lanes or warps."""
 
+import re
+
 import numpy as np
 import pytest
 
 import tilewright
 import tilewright.language as tl
+from harness.assemble import assemble_for
 from harness.compare import assert_same
 from harness.element_types import exact_values
 
@@ -111,3 +114,27 @@ def test_butterflies(device, n, name, warps):
     out = device.empty(n, x.dtype)
     device.run(hadamard_kernel, (1,), device.array(x), out, n, n.bit_length() - 1, num_warps=warps)
     assert_same(device.numpy(out), expected)
+
+
+@tilewright.jit
+def count_kernel(x_ptr, out_ptr, value, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(out_ptr, tl.sum((x == value).to(tl.int32)))
+
+
+@pytest.mark.parametrize("n", [32, 128, 1024])
+def test_counts(device, n):
+    x = (np.arange(n) % 5).astype(np.int32)
+    out = device.empty(1, np.int32)
+    device.run(count_kernel, (1,), device.array(x), out, 3, n, num_warps=1)
+    assert int(device.numpy(out)[0]) == int((x == 3).sum())
+
+
+def test_a_count_is_a_tree():
+    """Of 32 conditions in a thread no sum waits for more than five others."""
+    x = np.zeros(1024, np.int32)
+    ptx = assemble_for(count_kernel, "sm_90a", [x, x, 3, 1024], {"num_warps": 1}).asm["ptx"]
+    depth = {}
+    for result, first, second in re.findall(r"add\.s32\s+(%r\d+), (%r\d+), (%r\d+);", ptx):
+        depth[result] = 1 + max(depth.get(first, 0), depth.get(second, 0))
+    assert len(depth) >= 31 and max(depth.values()) == 5
