@@ -34,6 +34,8 @@ struct TargetInfo {
   /// Registers of 32 bits that one thread may have.
   int64_t maxRegistersPerThread = 0;
   Multiprocessor multiprocessor;
+  /// Bytes that a multiprocessor must have asked for to be kept busy by global memory.
+  int64_t bytesInFlight = 0;
 
   /// Blocks that a multiprocessor holds at once.
   int64_t residentBlocks(int64_t threads, int64_t registersPerThread, int64_t sharedBytes) const {

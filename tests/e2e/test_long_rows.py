@@ -184,6 +184,29 @@ def test_the_assembler_is_held_to_what_it_needs():
 
 
 @tilewright.jit
+def gradient_kernel(x_ptr, out_ptr, label_ptr, scale_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    label, other, scale = tl.load(label_ptr + 2 * row), tl.load(label_ptr + 2 * row + 1), tl.load(scale_ptr + row)
+    for first in tl.range(0, N, BLOCK):
+        at = first + tl.arange(0, BLOCK)
+        p = tl.exp(tl.load(x_ptr + row * N + at, mask=at < N, other=-float("inf")).to(tl.float32) / 0.7 - scale)
+        tl.store(out_ptr + row * N + at, tl.where((at == label) | (at == other), 1 - p, -p) * scale, mask=at < N)
+
+
+def test_loops_that_load_little_have_more_threads():
+    """16 bytes per thread and round want 1536 threads, 40 registers each; with 32 bytes 1024 threads are enough."""
+
+    def limits(dtype):
+        x, label, scale = np.zeros(4096, dtype), np.zeros(4, np.int64), np.zeros(4, np.float32)
+        arguments = [x, x, label, scale, 151936, 4096]
+        remarks = assemble_for(gradient_kernel, "sm_90a", arguments, {"num_warps": 16}).remarks
+        return [remark for remark in remarks if "register-limit" in remark]
+
+    assert "limit=40" in limits(np.float16)[0]
+    assert not limits(np.float32)
+
+
+@tilewright.jit
 def logarithm_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + offsets, tl.log(tl.load(x_ptr + offsets).to(tl.float32)))
