@@ -163,10 +163,6 @@ struct LimitRules {
   int spillBytes, spillBytesBeyond;
 };
 
-} // namespace
-
-namespace {
-
 /// What a thread loads from global memory between two labels of a loop, which it can have in flight
 /// together.
 struct LoopLoads {
@@ -218,8 +214,10 @@ static LoopLoads largestLoopLoads(llvm::StringRef ptx) {
 static int64_t threadsOfLoops(const CompiledModule &compiled, const RegisterNeeds &needs,
                               const TargetInfo &target) {
   constexpr int64_t fewLoads = 2;
+  if (needs.hasWorkInFlight)
+    return needs.wantedThreads;
   LoopLoads most = largestLoopLoads(compiled.ptx);
-  if (needs.hasWorkInFlight || most.loads == 0 || most.loads > fewLoads || most.bytes == 0)
+  if (most.bytes == 0 || most.loads > fewLoads)
     return needs.wantedThreads;
   return std::clamp(target.bytesInFlight / most.bytes, needs.wantedThreads,
                     std::max(needs.wantedThreads, target.multiprocessor.threads));

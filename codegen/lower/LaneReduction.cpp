@@ -117,20 +117,25 @@ std::pair<Registers, Registers> LaneReduction::exchangeIf(Value condition, Array
   return result;
 }
 
+/// `kept` with what lane ^ mask gives; the lane without the mask comes first where the order counts.
+FailureOr<Registers> LaneReduction::combineAcross(uint32_t mask, ArrayRef<Value> kept,
+                                                  ArrayRef<Value> given) {
+  Registers first(kept), second;
+  for (Value value : given)
+    second.push_back(lowering.shuffleXor(value, mask));
+  if (!isCommutative())
+    std::tie(first, second) = exchangeIf(hasLaneBit(mask), first, second);
+  return combine(first, second);
+}
+
 /// Gives the half of the results to lane ^ mask that it keeps, and combines the other half with
 /// what that lane has of it.
 LogicalResult LaneReduction::foldHalf(uint32_t mask) {
   Value isUpper = hasLaneBit(mask);
-  bool ordered = !isCommutative();
   size_t half = partials.size() / 2;
   for (size_t result = 0; result < half; ++result) {
     auto [kept, given] = exchangeIf(isUpper, partials[result], partials[result + half]);
-    Registers received;
-    for (Value value : given)
-      received.push_back(lowering.shuffleXor(value, mask));
-    if (ordered)
-      std::tie(kept, received) = exchangeIf(isUpper, kept, received);
-    FailureOr<Registers> joined = combine(kept, received);
+    FailureOr<Registers> joined = combineAcross(mask, kept, given);
     if (failed(joined))
       return failure();
     partials[result] = std::move(*joined);
@@ -167,21 +172,13 @@ LogicalResult LaneReduction::foldLanes(ArrayRef<uint32_t> masks) {
                                  /*hasSideEffects=*/false)};
     return success();
   }
-  bool ordered = !isCommutative();
-  for (uint32_t mask : masks) {
-    Value isUpper = ordered ? hasLaneBit(mask) : Value();
+  for (uint32_t mask : masks)
     for (Registers &mine : partials) {
-      Registers lhs = mine, rhs;
-      for (Value value : mine)
-        rhs.push_back(lowering.shuffleXor(value, mask));
-      if (ordered)
-        std::tie(lhs, rhs) = exchangeIf(isUpper, lhs, rhs);
-      FailureOr<Registers> joined = combine(lhs, rhs);
+      FailureOr<Registers> joined = combineAcross(mask, mine, mine);
       if (failed(joined))
         return failure();
       mine = std::move(*joined);
     }
-  }
   return success();
 }
 

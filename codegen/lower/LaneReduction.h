@@ -46,6 +46,8 @@ private:
   mlir::Value hasLaneBit(uint32_t mask);
   std::pair<Registers, Registers> exchangeIf(mlir::Value condition, llvm::ArrayRef<mlir::Value> low,
                                              llvm::ArrayRef<mlir::Value> high);
+  mlir::FailureOr<Registers> combineAcross(uint32_t mask, llvm::ArrayRef<mlir::Value> kept,
+                                           llvm::ArrayRef<mlir::Value> given);
   mlir::LogicalResult foldHalf(uint32_t mask);
 
   ir::ReduceOp op;

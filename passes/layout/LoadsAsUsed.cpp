@@ -155,7 +155,7 @@ double LoadsAsUsed::savedByLoads(const Slice &slice) {
     RankedTensorType type = tileType(load.getResult());
     LinearLayout to = slice.layout.toLinear(type.getShape());
     // Each access has an address of its own, two registers that the loop carries.
-    double instructions = warpTraffic(access, to).instructions;
+    int instructions = warpTraffic(access, to).instructions;
     if (advanceOfPointer(load, materializer) && instructions > maxCarriedAddresses)
       return -std::numeric_limits<double>::infinity();
     // Loops of products have no registers to spare: the gradients of attention would spill with

@@ -211,7 +211,6 @@ void ExternTable::addRealsOfOne() {
   });
 }
 
-/// Functions of two reals and more, or of a real and an integer.
 /// base^exponent as libdevice has it: by squaring, every product rounded; `exponent` holds an int32.
 template <typename Real> static Real integerPower(Real base, uint64_t exponent) {
   auto number = static_cast<int32_t>(exponent);
@@ -226,6 +225,7 @@ template <typename Real> static Real integerPower(Real base, uint64_t exponent) 
   }
 }
 
+/// Functions of two reals and more, or of a real and an integer.
 void ExternTable::addRealsOfMore() {
   const std::pair<const char *, Binary> binary[] = {
       {"atan2", std::atan2}, {"hypot", std::hypot},       {"fdim", std::fdim},
