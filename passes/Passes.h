@@ -62,7 +62,6 @@ std::unique_ptr<mlir::Pass> createGatherLoads(PassContext context);
 std::unique_ptr<mlir::Pass> createPlaceTensorMaps(PassContext context);
 std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);
-std::unique_ptr<mlir::Pass> createMergeFences();
 std::unique_ptr<mlir::Pass> createMarkConstancy(PassContext context);
 std::unique_ptr<mlir::Pass> createMarkWaits(PassContext context);
 std::unique_ptr<mlir::Pass> createExtendHints(PassContext context);

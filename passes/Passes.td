@@ -185,11 +185,6 @@ def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
                     Statistic<"numGlobal", "global", "Number of barriers for global memory">];
 }
 
-def MergeFences : TilewrightPass<"tw-merge-fences"> {
-  let summary = "deletes fences that a later one makes superfluous";
-  let statistics = [Statistic<"numMerged", "merged", "Number of fences deleted">];
-}
-
 def MarkConstancy : TilewrightPass<"tw-mark-constancy"> {
   let summary = "marks integer tiles whose neighbouring elements are provably equal";
   let statistics = [Statistic<"numMarked", "marked", "Number of ops marked">];

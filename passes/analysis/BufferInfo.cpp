@@ -38,23 +38,20 @@ llvm::SmallVector<BufferUse, 2> bufferUses(Operation *op) {
         return Uses{{dot.getA(), /*isWrite=*/false}, {dot.getB(), /*isWrite=*/false}};
       })
       .Case([](ir::AsyncCopyOp copy) {
-        return Uses{
-            {copy.getBuffer(), /*isWrite=*/true, /*isAsyncProxy=*/false, Completion::AsyncWait}};
+        return Uses{{copy.getBuffer(), /*isWrite=*/true, Proxy::Generic, Completion::AsyncWait}};
       })
       .Case([](ir::WgmmaOp wgmma) {
         Completion completion = wgmma.getIsAsync() ? Completion::WgmmaWait : Completion::AtOnce;
-        Uses uses{{wgmma.getB(), /*isWrite=*/false, /*isAsyncProxy=*/true, completion}};
+        Uses uses{{wgmma.getB(), /*isWrite=*/false, Proxy::Wgmma, completion}};
         if (llvm::isa<ir::BufferType>(wgmma.getA().getType()))
-          uses.push_back({wgmma.getA(), /*isWrite=*/false, /*isAsyncProxy=*/true, completion});
+          uses.push_back({wgmma.getA(), /*isWrite=*/false, Proxy::Wgmma, completion});
         return uses;
       })
       .Case([](ir::TmaLoadOp load) {
-        return Uses{
-            {load.getBuffer(), /*isWrite=*/true, /*isAsyncProxy=*/true, Completion::Mbarrier}};
+        return Uses{{load.getBuffer(), /*isWrite=*/true, Proxy::Tma, Completion::Mbarrier}};
       })
       .Case([](ir::TmaStoreOp store) {
-        return Uses{{store.getBuffer(), /*isWrite=*/false, /*isAsyncProxy=*/true,
-                     Completion::TmaStoreWait}};
+        return Uses{{store.getBuffer(), /*isWrite=*/false, Proxy::Tma, Completion::TmaStoreWait}};
       })
       .Default([](Operation *) { return Uses{}; });
 }

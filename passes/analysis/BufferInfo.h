@@ -32,12 +32,25 @@ enum class Completion : uint8_t {
   Mbarrier
 };
 
+/// Who accesses shared memory.
+enum class Proxy : uint8_t {
+  /// Threads, and their cp.async.
+  Generic,
+  /// Needs a fence after writes of threads. What cp.async has written it reads after the wait and
+  /// a barrier: so do the kernels for sm_90 of CUTLASS and flash-attention that load by cp.async,
+  /// though PTX counts cp.async among the writes of threads.
+  Wgmma,
+  /// Needs a fence after both.
+  Tma
+};
+
 struct BufferUse {
   mlir::Value buffer;
   bool isWrite = false;
-  /// wgmma and TMA; needs a fence after generic writes.
-  bool isAsyncProxy = false;
+  Proxy proxy = Proxy::Generic;
   Completion completion = Completion::AtOnce;
+
+  bool isAsyncProxy() const { return proxy != Proxy::Generic; }
 };
 
 /// How `op` itself accesses buffers; empty for ops that only pass them on.

@@ -349,7 +349,8 @@ private:
         .Case([&](ir::AsyncCommitOp) { state.groups.commit(); })
         .Case([&](ir::AsyncWaitOp wait) {
           for (auto &[slot, copy] : state.groups.wait(wait.getPending()))
-            state.unfenced.insert({slot, copy});
+            for (SlotWriters *writers : {&state.unfencedCopies, &state.fenced})
+              writers->insert({slot, copy});
         })
         .Case([&](ir::FenceAsyncOp) { state.passFence(); })
         .Case([&](ir::BarrierOp) { state.passBarrier(); })
@@ -407,15 +408,15 @@ private:
       return fail(op, "fills a slot that may still be read", reader, "is read here");
     if (use.completion == Completion::AsyncWait)
       state.groups.copy(slot, op);
-    else if (use.completion == Completion::AtOnce && !use.isAsyncProxy)
+    else if (use.completion == Completion::AtOnce && !use.isAsyncProxy())
       state.unfenced[slot] = op;
     else if (auto load = llvm::dyn_cast<ir::TmaLoadOp>(op))
       runTmaLoad(load, slot);
   }
 
   void runTmaLoad(ir::TmaLoadOp load, Slot slot) {
-    state.unfenced.erase(slot);
-    state.fenced.erase(slot);
+    for (SlotWriters *writers : {&state.unfenced, &state.unfencedCopies, &state.fenced})
+      writers->erase(slot);
     if (std::optional<Slot> barrier = slotOf(load.getBarrier(), load.getIndex())) {
       state.arriving[slot] = load;
       state.barrierOf[slot] = *barrier;
@@ -433,13 +434,13 @@ private:
         return fail(op, "reads a tile before the wait for its copy", copy);
       return;
     }
-    if (!use.isAsyncProxy)
+    if (!use.isAsyncProxy())
       return;
-    if (Operation *write = state.unfenced.lookup(slot))
+    Operation *copy = use.proxy == Proxy::Tma ? state.unfencedCopies.lookup(slot) : nullptr;
+    if (Operation *write = copy ? copy : state.unfenced.lookup(slot))
       return fail(op, "reads what threads have written, with no fence between", write);
     if (Operation *write = state.fenced.lookup(slot))
-      return fail(op, "reads what other threads have written, with no barrier after their fence",
-                  write);
+      return fail(op, "reads what other threads have written, with no barrier since", write);
   }
 };
 

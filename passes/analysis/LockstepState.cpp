@@ -150,7 +150,7 @@ void SlotReads::join(const SlotReads &other) {
 void LockstepState::begin(Operation *alloc) {
   phases.begin(alloc);
   auto isPart = [&](auto &entry) { return entry.first.first == alloc; };
-  for (SlotWriters *writers : {&arriving, &unfenced, &fenced})
+  for (SlotWriters *writers : {&arriving, &unfenced, &unfencedCopies, &fenced})
     writers->remove_if(isPart);
 }
 
@@ -167,8 +167,10 @@ void LockstepState::forgetCopiesIn(Operation *loop) {
 }
 
 void LockstepState::passFence() {
-  joinWriters(fenced, unfenced);
-  unfenced.clear();
+  for (SlotWriters *writers : {&unfenced, &unfencedCopies}) {
+    joinWriters(fenced, *writers);
+    writers->clear();
+  }
 }
 
 void LockstepState::passBarrier() {
@@ -184,6 +186,7 @@ void LockstepState::join(const LockstepState &other) {
   for (auto entry : other.barrierOf)
     barrierOf.insert(entry);
   joinWriters(unfenced, other.unfenced);
+  joinWriters(unfencedCopies, other.unfencedCopies);
   joinWriters(fenced, other.fenced);
 }
 

@@ -106,8 +106,9 @@ struct LockstepState {
   /// Filled by TMA, not waited for, with the copy; and the barrier of each.
   SlotWriters arriving;
   llvm::DenseMap<Slot, Slot> barrierOf;
-  /// Written by threads without a fence since; with one, but no barrier since.
-  SlotWriters unfenced, fenced;
+  /// Written without a fence since, by threads or by cp.async. Written and visible to the unit that
+  /// reads, but no barrier since: with a fence, or by cp.async.
+  SlotWriters unfenced, unfencedCopies, fenced;
 
   /// A buffer that is allocated anew holds nothing.
   void begin(mlir::Operation *alloc);

@@ -69,7 +69,6 @@ struct Step {
 } // namespace
 
 static std::unique_ptr<Pass> createCSE(PassContext) { return createCSEPass(); }
-static std::unique_ptr<Pass> createFenceMerger(PassContext) { return createMergeFences(); }
 
 /// The whole way from tile level to what code generation takes, in order.
 static constexpr Step steps[] = {
@@ -155,8 +154,6 @@ static constexpr Step steps[] = {
     {createAllocateShared, Role::Lowering},
     // Needs the offsets: disjoint scratch needs no barrier.
     {createInsertBarriers, Role::Lowering},
-    // All fences are there now, with two where PipelineLoops and InsertBarriers have put one each.
-    {createFenceMerger, Role::Optimisation},
     // Barriers and fences are final: what wgmma and TMA read must have both, and no slot of a
     // ring may be filled while it is read.
     {createVerifyFences, Role::Verifier},

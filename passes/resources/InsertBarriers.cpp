@@ -18,9 +18,9 @@
 //  writes when it is waited for; where threads only read what they copied themselves,
 //  that is all it needs. What wgmma and TMA stores read they read until waited for,
 //  through barriers; then it counts like any read.
-//  Proxies: wgmma and TMA see what threads wrote only if the writers put a
-//  tw.fence_async between the write and the barrier, so one goes before the
-//  barrier where such a read needs it.
+//  Proxies: wgmma and TMA see what threads wrote, and TMA what cp.async wrote, only if
+//  the writers put a tw.fence_async between the write and the barrier, so one goes
+//  before the barrier where such a read needs it.
 //  A buffer that is written before a loop and used in it gets its barrier before the
 //  loop; one for code that only the first warp runs goes before the branch, where
 //  all threads can wait for each other.
@@ -136,15 +136,15 @@ private:
     return firstOverlapping(piece, pieces) != nullptr;
   }
 
-  static Needed neededFor(Operation *piece, bool isWrite, bool isAsyncProxy,
-                          const Pending &pending) {
+  static Needed neededFor(Operation *piece, bool isWrite, Proxy proxy, const Pending &pending) {
     Needed needed;
     needed.allBlocks = isWrite && overlapsAny(piece, pending.cluster.remoteReads);
     needed.barrier = needed.allBlocks || overlapsAny(piece, pending.writes) ||
                      (isWrite && overlapsAny(piece, pending.reads));
-    if (isAsyncProxy) {
-      needed.fence = overlapsAny(piece, pending.unfenced);
-      needed.barrier |= needed.fence || overlapsAny(piece, pending.fenced);
+    if (proxy != Proxy::Generic) {
+      needed.fence = overlapsAny(piece, pending.unseen.byThreads) ||
+                     (proxy == Proxy::Tma && overlapsAny(piece, pending.unseen.byCopies));
+      needed.barrier |= needed.fence || overlapsAny(piece, pending.unseen.fenced);
     }
     if (needed.barrier) {
       needed.cause = firstOverlapping(piece, pending.writes);
@@ -161,9 +161,9 @@ private:
     Needed needed;
     for (const BufferUse &use : bufferUses(op))
       for (Operation *piece : buffers.allocationsOf(use.buffer))
-        needed |= neededFor(piece, use.isWrite, use.isAsyncProxy, pending);
+        needed |= neededFor(piece, use.isWrite, use.proxy, pending);
     if (hasScratch(op))
-      needed |= neededFor(op, /*isWrite=*/true, /*isAsyncProxy=*/false, pending);
+      needed |= neededFor(op, /*isWrite=*/true, Proxy::Generic, pending);
     if (numBlocks > 1 && hasScratch(op) && isExchange(op) &&
         overlapsAny(op, pending.cluster.sinceBarrier))
       needed.barrier = needed.allBlocks = true;
@@ -188,7 +188,7 @@ private:
       if (numBlocks > 1)
         pending.cluster.sinceBarrier.insert(op);
       pending.reads.insert(op);
-      pending.unfenced.insert(op);
+      pending.unseen.byThreads.insert(op);
       return;
     }
     for (const BufferUse &use : bufferUses(op))
@@ -221,9 +221,7 @@ private:
       reads.clear();
     };
     if (auto wait = llvm::dyn_cast<ir::AsyncWaitOp>(op)) {
-      // Any of them may be done.
-      for (Operation *piece : pending.copies)
-        pending.write(piece);
+      pending.waitForCopies();
       if (wait.getPending() == 0)
         pending.copies.clear();
     } else if (auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(op)) {
@@ -319,7 +317,7 @@ private:
     OpBuilder builder(place);
     if (withFence) {
       builder.create<ir::FenceAsyncOp>(before->getLoc());
-      pending.passFence();
+      pending.unseen.passFence();
     }
     builder.create<ir::BarrierOp>(before->getLoc(), allBlocks);
     pending.passBarrier(allBlocks || numBlocks == 1);
@@ -355,7 +353,7 @@ private:
     if (auto barrier = llvm::dyn_cast<ir::BarrierOp>(op))
       return pending.passBarrier(barrier.getAllBlocks() || numBlocks == 1);
     if (llvm::isa<ir::FenceAsyncOp>(op))
-      return pending.passFence();
+      return pending.unseen.passFence();
     if (llvm::isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions() != 0)
       return visitRegions(op, pending);
     bool isGlobal = static_cast<bool>(accessPointer(op));

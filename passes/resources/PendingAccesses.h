@@ -27,14 +27,28 @@ struct ClusterAccesses {
   Pieces sinceBarrier;
 };
 
+/// Writes that wgmma or TMA may not see yet.
+struct UnseenWrites {
+  /// Without a fence since.
+  Pieces byThreads, byCopies;
+  /// With a fence, but no barrier since.
+  Pieces fenced;
+
+  void passFence() {
+    for (Pieces *pieces : {&byThreads, &byCopies}) {
+      fenced.insert(pieces->begin(), pieces->end());
+      pieces->clear();
+    }
+  }
+};
+
 /// What happened since the last barrier, and what outlasts barriers.
 struct Pending {
   /// Pieces of shared memory that some thread may still be reading or writing.
   Pieces reads, writes;
   /// Written by cp.async, not waited for; read by wgmma or TMA, not waited for.
   Pieces copies, wgmmaReads, tmaReads;
-  /// Written by threads without a fence since; with one, but no barrier since.
-  Pieces unfenced, fenced;
+  UnseenWrites unseen;
   /// Global accesses. One of this iteration has no loop; one of an earlier
   /// iteration has that loop, since an equal SSA value is then no equal address;
   /// one of earlier iterations of several loops has `anyLoop`.
@@ -48,7 +62,7 @@ struct Pending {
   void passBarrier(bool ofProgram) {
     reads.clear();
     writes.clear();
-    fenced.clear();
+    unseen.fenced.clear();
     if (!ofProgram)
       return;
     globals.clear();
@@ -56,14 +70,15 @@ struct Pending {
     cluster = {};
   }
 
-  void passFence() {
-    fenced.insert(unfenced.begin(), unfenced.end());
-    unfenced.clear();
-  }
-
   void write(mlir::Operation *piece) {
     writes.insert(piece);
-    unfenced.insert(piece);
+    unseen.byThreads.insert(piece);
+  }
+
+  /// Any of the copies may be done.
+  void waitForCopies() {
+    writes.insert(copies.begin(), copies.end());
+    unseen.byCopies.insert(copies.begin(), copies.end());
   }
 
   /// The access itself, which is no loop.
@@ -81,8 +96,9 @@ struct Pending {
     joinPieces(copies, other.copies);
     joinPieces(wgmmaReads, other.wgmmaReads);
     joinPieces(tmaReads, other.tmaReads);
-    joinPieces(unfenced, other.unfenced);
-    joinPieces(fenced, other.fenced);
+    joinPieces(unseen.byThreads, other.unseen.byThreads);
+    joinPieces(unseen.byCopies, other.unseen.byCopies);
+    joinPieces(unseen.fenced, other.unseen.fenced);
     joinPieces(cluster.remoteReads, other.cluster.remoteReads);
     joinPieces(cluster.sinceBarrier, other.cluster.sinceBarrier);
     for (auto entry : other.globals)

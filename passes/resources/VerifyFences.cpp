@@ -7,13 +7,13 @@
 // either, kernels are right on most runs.
 //
 // Fences: wgmma and TMA read shared memory through another proxy than threads write it. What a
-// thread or its cp.async has written they see only after a tw.fence_async of that thread, and
-// a barrier for the other threads.
+// thread has written they see only after a tw.fence_async of that thread, and a barrier for the
+// other threads. So does TMA what cp.async has written; wgmma needs no fence there (BufferInfo.h).
 //
 // Slots: a copy fills a slot of a ring again only after the threads and products that read it.
 //
-// Why here: after InsertBarriers has put fences where other accesses need them, and
-// MergeFences has taken some away. PipelineLoops has placed those of rings.
+// Why here: after InsertBarriers has put fences where accesses need them. PipelineLoops has placed
+// the waits and barriers of rings.
 //
 // How: one way through the kernel is followed (LockstepRun.h).
 //

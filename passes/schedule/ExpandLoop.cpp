@@ -232,7 +232,6 @@ private:
     rewriter.setInsertionPointToEnd(branch.thenBlock());
     if (schedule.hasCpAsync()) {
       rewriter.create<ir::AsyncWaitOp>(loc, /*pending=*/0);
-      rewriter.create<ir::FenceAsyncOp>(loc);
       rewriter.create<ir::BarrierOp>(loc);
     }
     IRMapping mapping;

@@ -113,9 +113,6 @@ static void printStep(llvm::raw_ostream &stream, const LoopSchedule &schedule, c
   case Step::Action::WaitTiles:
     stream << "wait for tiles of ring " << step.index;
     break;
-  case Step::Action::Fence:
-    stream << "fence";
-    break;
   case Step::Action::Barrier:
     stream << "barrier";
     break;

@@ -87,8 +87,6 @@ struct Step {
     WaitCopies,
     /// The tiles of ring `index`, which TMA brings, have arrived.
     WaitTiles,
-    /// What threads wrote becomes visible to wgmma.
-    Fence,
     Barrier,
     /// All but `pending` asynchronous products are done; `op`, if any, among them.
     WaitProducts,

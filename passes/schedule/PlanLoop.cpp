@@ -139,10 +139,6 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
     draft.place({Action::WaitCopies, stage, nullptr, -1, draft.numCommits() * (distance - 1)});
   if (schedule.hasTma())
     draft.place({Action::WaitTiles, stage, nullptr, 0});
-  // cp.async writes like a thread; wgmma reads like TMA. The fence takes its time, which
-  // passes while the products run.
-  if (hasCpAsync && facts.feedsWgmma)
-    draft.place({Action::Fence, stage});
   if (numCarried > 0 && !needsSecondBarrier)
     draft.place({Action::WaitProducts, stage, nullptr, -1, numCarried});
   // What TMA brings is visible after its mbarrier; the second barrier frees slots then.
@@ -238,8 +234,6 @@ static LoopSchedule planChained(const LoopFacts &facts, const LoopResources &res
   for (auto [index, ring] : llvm::enumerate(schedule.rings))
     if (schedule.hasTma(static_cast<int>(index)))
       draft.place({Action::WaitTiles, ring.useStage, nullptr, static_cast<int>(index)});
-  if (hasCpAsync)
-    draft.place({Action::Fence, stage});
   if (!releases)
     draft.place({Action::Barrier, stage});
   draft.placeLoads();
@@ -301,7 +295,6 @@ static void placeProduct(ScheduleDraft &draft, OpenStep &entry, bool isSecond) {
     int commits = draft.numCommits();
     int since = isSecond ? commits * distance - 1 : commits * (distance - 1);
     draft.place({Action::WaitCopies, stage, nullptr, -1, since});
-    draft.place({Action::Fence, stage});
     draft.place({Action::Barrier, stage});
   }
   draft.place(entry);

@@ -230,9 +230,6 @@ private:
       make<ir::MbarrierWaitOp>(step.stage, ring.arrived, ring.useSlot, ring.usePhase);
       return;
     }
-    case Action::Fence:
-      make<ir::FenceAsyncOp>(step.stage);
-      return;
     case Action::Barrier:
       make<ir::BarrierOp>(step.stage);
       return;

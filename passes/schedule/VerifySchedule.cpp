@@ -12,8 +12,7 @@
 //  - Each op of the old body is placed once, or it is a load that became a copy, or
 //    nothing needs it any more.
 //  - A slot is read by iteration i while it holds the tile of i, after a wait for it; what
-//    other threads copied with cp.async after a barrier too, and by wgmma after a fence
-//    before that barrier.
+//    other threads copied with cp.async after a barrier too.
 //  - A slot is filled again when all reads of its tile are over and the ring's release has
 //    happened since.
 //
@@ -111,11 +110,6 @@ static std::string placeProblem(const LoopSchedule &schedule) {
 // The slots
 //===----------------------------------------------------------------------===//
 
-/// Whether `op` is a wgmma or a branch with one: what it reads has to be fenced.
-static bool readsByWgmma(Operation *op) {
-  return op->walk([](ir::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
-}
-
 namespace {
 
 /// What has become of one slot.
@@ -123,8 +117,8 @@ struct Slot {
   /// The iteration whose tile it holds, or will hold when its copies have arrived.
   int tile = -1;
   bool hasTmaArrived = false, haveCopiesArrived = false;
-  /// What other threads copied is visible to threads, and to wgmma.
-  bool isFenced = false, isVisible = false, isVisibleToWgmma = false;
+  /// What other threads copied can be read.
+  bool isVisible = false;
   /// Reads of this tile: those that are over, those that are over for all threads.
   int reads = 0, inFlight = 0, readsBeforeBarrier = 0;
   bool isReleased = false;
@@ -195,9 +189,6 @@ private:
       if (Slot &slot = slotOf(step.index, iteration); slot.tile == iteration)
         slot.hasTmaArrived = true;
       return "";
-    case Action::Fence:
-      forEachSlot([](Slot &slot) { slot.isFenced |= slot.haveCopiesArrived; });
-      return "";
     case Action::Barrier:
       passBarrier();
       return "";
@@ -228,12 +219,11 @@ private:
       Slot &slot = slotOf(ring, iteration);
       if (slot.tile != iteration)
         return llvm::formatv("a slot of ring {0} is read without its tile", ring);
-      bool isProduct = readsByWgmma(step.op);
       bool hasOthersCopies = schedule.hasFill(ir::RingFill::CpAsync, ring);
       if ((schedule.hasTma(ring) && !slot.hasTmaArrived) ||
           (schedule.hasCpAsync(ring) && !slot.haveCopiesArrived))
         return llvm::formatv("a slot of ring {0} is read before its tile has arrived", ring);
-      if (hasOthersCopies && !(isProduct ? slot.isVisibleToWgmma : slot.isVisible))
+      if (hasOthersCopies && !slot.isVisible)
         return llvm::formatv("a slot of ring {0} is read before it is visible", ring);
       read.push_back(&slot);
     }
@@ -266,7 +256,6 @@ private:
   void passBarrier() {
     forEachSlot([](Slot &slot) {
       slot.isVisible |= slot.haveCopiesArrived;
-      slot.isVisibleToWgmma |= slot.isFenced;
       slot.readsBeforeBarrier = slot.reads;
     });
   }

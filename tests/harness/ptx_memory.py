@@ -254,9 +254,10 @@ class SharedMemory:
         self.in_flight[places] = True
 
     def finish_copy(self, places, values, threads):
-        """By a thread: others see it after a barrier only."""
+        """By a thread: others see it after a barrier only. Matrix units see it then without a fence."""
         self.in_flight[places] = False
         self.write(places, values, threads)
+        self.unfenced[places] = -1
 
     def finish_bulk_copy(self, places, values):
         """By TMA: whoever waited for its barrier sees it."""

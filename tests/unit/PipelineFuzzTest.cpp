@@ -124,7 +124,7 @@ private:
       Operation *alloc = use.buffer.getDefiningOp();
       int64_t begin = alloc->getAttrOfType<IntegerAttr>(ir::scratchOffsetAttr).getInt();
       Bytes bytes{begin, begin + passes::bufferBytes(alloc)};
-      if (use.isAsyncProxy)
+      if (use.isAsyncProxy())
         for (int64_t byte = bytes.first; byte < bytes.second; ++byte)
           if (unfenced.count(byte))
             report(op, byte);

@@ -129,7 +129,6 @@ module attributes {tw.num_stages = 2 : i32, tw.num_warps = 8 : i32} {
 // CHECK-LABEL: @attend
 // CHECK: scf.for
 // CHECK: tw.async_wait 0
-// CHECK-NEXT: tw.fence_async
 // CHECK-NEXT: tw.barrier
 // CHECK-NEXT: tw.wgmma
 // CHECK: tw.async_copy
@@ -140,7 +139,6 @@ module attributes {tw.num_stages = 2 : i32, tw.num_warps = 8 : i32} {
 // CHECK: tw.async_commit
 // CHECK: math.exp2
 // CHECK: tw.async_wait 1
-// CHECK-NEXT: tw.fence_async
 // CHECK-NEXT: tw.barrier
 // CHECK-NEXT: tw.wgmma
 // CHECK: tw.wgmma_wait 0

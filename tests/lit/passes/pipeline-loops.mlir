@@ -17,7 +17,6 @@
 // CHECK: scf.if
 // CHECK: scf.for
 // CHECK: tw.async_wait 1
-// CHECK-NEXT: tw.fence_async
 // CHECK-NEXT: tw.barrier
 // CHECK: tw.wgmma {{.*}} async
 // CHECK-NEXT: tw.wgmma_wait 1

@@ -56,13 +56,11 @@ module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
 
 // -----
 
-// Copies by threads take a fence, which passes while a product is in flight: it stands
-// before the wait for products, and neither waits for the addresses of the next copies.
+// Copies by threads: neither wait stands before the addresses of the next copies.
 // CHECK: schedule: plain, 2 ahead
 // CHECK-NEXT: ring 0: 3 slots, fill @0, use @2, release by barrier, load 0 by cp.async, load 1 by cp.async
 // CHECK-NEXT: addresses of ring 0 @0
 // CHECK-NEXT: wait for copies, 1 groups pending @2
-// CHECK-NEXT: fence @2
 // CHECK-NEXT: barrier @2
 // CHECK-NEXT: slot of load 0 @2
 // CHECK-NEXT: slot of load 1 @2
@@ -75,7 +73,6 @@ module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
 // SPARE-NEXT: ring 0: 10 slots, fill @0, use @8, release by barrier, load 0 by cp.async, load 1 by cp.async
 // SPARE-NEXT: addresses of ring 0 @0
 // SPARE-NEXT: wait for copies, 7 groups pending @8
-// SPARE-NEXT: fence @8
 // SPARE-NEXT: wait for products, 1 pending @8
 // SPARE-NEXT: barrier @8
 // SPARE-NEXT: slot of load 0 @8

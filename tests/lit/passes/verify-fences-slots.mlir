@@ -248,7 +248,6 @@ module attributes {tw.num_warps = 4 : i32} {
       %next = arith.xori %slot, %c1 : i32
       %fill = tw.buffer_slot %ring[%next] : !tw.buffer<64x64xf16, #buf, 2> -> !buffer
       tw.async_wait 0
-      tw.fence_async
       tw.barrier
       %s = tw.wgmma %use, %use, %sum async warps [2, 0] : !buffer, !buffer, !sums
       %r = tw.wgmma_wait 1 %s : !sums -> !sums
@@ -282,7 +281,6 @@ module attributes {tw.num_warps = 4 : i32} {
       %next = arith.xori %slot, %c1 : i32
       %fill = tw.buffer_slot %ring[%slot] : !tw.buffer<64x64xf16, #buf, 2> -> !buffer
       tw.async_wait 0
-      tw.fence_async
       tw.barrier
       // expected-note @below {{is read here}}
       %s = tw.wgmma %use, %use, %sum async warps [2, 0] : !buffer, !buffer, !sums

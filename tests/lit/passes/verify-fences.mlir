@@ -9,14 +9,14 @@
 !pointers = tensor<64x64x!tw.ptr<f16>, #t>
 !buffer = !tw.buffer<64x64xf16, #buf>
 module attributes {tw.num_warps = 4 : i32} {
-  // One fence and one barrier for what threads and cp.async have written.
+  // A fence for what threads have written, none for what cp.async has, and one barrier.
   func.func @fenced(%x: !half, %p: !pointers, %acc: !tile) -> !tile {
     %a = tw.alloc_shared %x : !half -> : !buffer
     %b = tw.alloc_shared : !buffer
     tw.async_copy %p, %b {tw.vector_elements = 8 : i32} : !pointers, !buffer
     tw.async_commit
-    tw.async_wait 0
     tw.fence_async
+    tw.async_wait 0
     tw.barrier
     %r = tw.wgmma %a, %b, %acc warps [2, 0] : !buffer, !buffer, !tile
     return %r : !tile
@@ -51,16 +51,15 @@ module attributes {tw.num_warps = 4 : i32} {
 !pointers = tensor<64x64x!tw.ptr<f16>, #t>
 !buffer = !tw.buffer<64x64xf16, #buf>
 module attributes {tw.num_warps = 4 : i32} {
-  // A copy writes until it is waited for: a fence before that comes too early.
-  func.func @fence_before_the_wait(%p: !pointers, %a: !buffer, %acc: !tile) -> !tile {
+  // A thread that has waited knows of its own copies only.
+  func.func @barrier_before_the_wait(%p: !pointers, %a: !buffer, %acc: !tile) -> !tile {
     %b = tw.alloc_shared : !buffer
     // expected-note @below {{is written here}}
     tw.async_copy %p, %b {tw.vector_elements = 8 : i32} : !pointers, !buffer
     tw.async_commit
-    tw.fence_async
-    tw.async_wait 0
     tw.barrier
-    // expected-error @below {{reads what threads have written, with no fence between}}
+    tw.async_wait 0
+    // expected-error @below {{reads what other threads have written, with no barrier since}}
     %r = tw.wgmma %a, %b, %acc warps [2, 0] : !buffer, !buffer, !tile
     return %r : !tile
   }
@@ -83,7 +82,7 @@ module attributes {tw.num_warps = 4 : i32} {
     tw.fence_async
     %first = tw.is_first_warp
     scf.if %first {
-      // expected-error @below {{reads what other threads have written, with no barrier after their fence}}
+      // expected-error @below {{reads what other threads have written, with no barrier since}}
       tw.tma_store %d[%n, %n], %a : !tw.descriptor<64x64xf16>, !buffer
     }
     tw.tma_store_wait 0 %a : !buffer
@@ -146,5 +145,25 @@ module attributes {tw.num_warps = 4 : i32} {
       scf.yield %next, %r : i32, !tile
     }
     return %end#1 : !tile
+  }
+}
+
+// -----
+#buf = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048]>
+#t = #tw.layout<register = [1, 2, 4, 512, 1024], lane = [8, 16, 32, 64, 128], warp = [256, 2048], block = []>
+!pointers = tensor<64x64x!tw.ptr<f16>, #t>
+!buffer = !tw.buffer<64x64xf16, #buf>
+module attributes {tw.num_warps = 4 : i32} {
+  // TMA reads what cp.async has written as it does what threads have.
+  func.func @copy_to_tma(%p: !pointers, %d: !tw.descriptor<64x64xf16>, %n: i32) {
+    %b = tw.alloc_shared : !buffer
+    // expected-note @below {{is written here}}
+    tw.async_copy %p, %b {tw.vector_elements = 8 : i32} : !pointers, !buffer
+    tw.async_commit
+    tw.async_wait 0
+    tw.barrier
+    // expected-error @below {{reads what threads have written, with no fence between}}
+    tw.tma_store %d[%n, %n], %b : <64x64xf16>, !buffer
+    return
   }
 }
