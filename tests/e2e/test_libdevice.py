@@ -366,12 +366,18 @@ OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambd
 @pytest.mark.parametrize("type_name", ["float32", "float64"])
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_rounding_modes(device, op, type_name, mode):
-    if op == "div" and mode == "rn" and type_name == "float64":
-        pytest.skip("div_rn is the language's own, for float32")
     x, y = random_values(type_name, 64), random_values(type_name, 64, seed=1)
     actual = run(device, f"{op}_{mode}", [x, y], type_name)
     exact = [OPERATIONS[op](*map(fractions.Fraction, pair)) for pair in zip(x.tolist(), y.tolist())]
     assert_same(actual, np.array([rounded(e, x.dtype.type, mode) for e in exact], x.dtype))
+
+
+@pytest.mark.parametrize("type_name", ["float32", "float64"])
+def test_rounded_roots_and_reciprocals(device, type_name):
+    x = np.abs(random_values(type_name, 64)) + NUMPY_TYPES[type_name](0.125)
+    one = x.dtype.type(1)
+    assert_same(run(device, "sqrt_rn", [x], type_name), np.sqrt(x))
+    assert_same(run(device, "rcp_rn", [x], type_name), one / x)
 
 
 @pytest.mark.parametrize("mode, function", [("rn", np.rint), ("rz", np.trunc), ("rd", np.floor), ("ru", np.ceil)])

@@ -384,6 +384,8 @@ def convert(machine, instruction):
         for mode, rounding in (("rzi", np.trunc), ("rni", np.rint), ("rmi", np.floor), ("rpi", np.ceil)):
             if mode in instruction.parts:
                 value = rounding(value)
+        if "sat" in instruction.parts:
+            value = np.clip(np.nan_to_num(value, nan=0.0), 0, 1)
         if is_float(to):
             return write_floats(machine, destination, toward_zero(value, to) if "rz" in instruction.parts else value, to)
         info = np.iinfo(DTYPES[to])

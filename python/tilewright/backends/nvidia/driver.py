@@ -48,6 +48,9 @@ def library_dirs() -> list:
     return libcuda_dirs()
 
 
+# What such a program links.
+libraries = ["libcuda.so.1"]
+
 # Folders with cuda.h, for such a program: those of toolkits, since Tilewright itself needs none.
 include_dirs = [
     folder
@@ -57,4 +60,4 @@ include_dirs = [
     if os.path.exists(os.path.join(folder, "cuda.h"))
 ]
 
-__all__ = ["CudaDriver", "CudaUtils", "include_dirs", "libcuda_dirs", "library_dirs"]
+__all__ = ["CudaDriver", "CudaUtils", "include_dirs", "libcuda_dirs", "libraries", "library_dirs"]

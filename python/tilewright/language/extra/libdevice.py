@@ -34,8 +34,6 @@ log2 = math.log2
 rsqrt = math.rsqrt
 sin = math.sin
 sqrt = math.sqrt
-sqrt_rn = math.sqrt_rn
-div_rn = math.div_rn
 fma_rn = math.fma
 
 # It is the special function unit's already.
@@ -67,9 +65,24 @@ def fast_dividef(x, y):
 
 
 @builtin
+def div_rn(x, y):
+    """x / y, rounded to nearest even; float32 and float64."""
+    (x, y), common = _calls.as_reals("div_rn", (x, y))
+    return x / y if common.is_fp64() else math.div_rn(x, y)
+
+
+@builtin
 def rcp_rn(x):
-    """1 / x, rounded to nearest even."""
-    return math.div_rn(1.0, x)
+    """1 / x, rounded to nearest even; float32 and float64."""
+    (x, one), common = _calls.as_reals("rcp_rn", (x, 1.0))
+    return one / x if common.is_fp64() else math.div_rn(one, x)
+
+
+@builtin
+def sqrt_rn(x):
+    """Square root, rounded to nearest even; float32 and float64."""
+    (x,), common = _calls.as_reals("sqrt_rn", (x,))
+    return math.sqrt(x) if common.is_fp64() else math.sqrt_rn(x)
 
 
 @builtin

@@ -16,7 +16,6 @@ from ..math import abs as abs
 from ..math import abs as fabs
 from ..math import ceil as ceil
 from ..math import cos as cos
-from ..math import div_rn as div_rn
 from ..math import erf as erf
 from ..math import exp as exp
 from ..math import exp as fast_expf
@@ -29,7 +28,6 @@ from ..math import log2 as log2
 from ..math import rsqrt as rsqrt
 from ..math import sin as sin
 from ..math import sqrt as sqrt
-from ..math import sqrt_rn as sqrt_rn
 
 
 def rsqrt_rn(x: Any) -> _Tile:
@@ -48,8 +46,16 @@ def fast_dividef(x: Any, y: Any) -> _Tile:
     """x / y."""
 
 
+def div_rn(x: Any, y: Any) -> _Tile:
+    """x / y, rounded to nearest even; float32 and float64."""
+
+
 def rcp_rn(x: Any) -> _Tile:
-    """1 / x, rounded to nearest even."""
+    """1 / x, rounded to nearest even; float32 and float64."""
+
+
+def sqrt_rn(x: Any) -> _Tile:
+    """Square root, rounded to nearest even; float32 and float64."""
 
 
 def fmod(x: Any, y: Any) -> _Tile:

@@ -14,7 +14,6 @@ from ...math import abs as abs
 from ...math import abs as fabs
 from ...math import ceil as ceil
 from ...math import cos as cos
-from ...math import div_rn as div_rn
 from ...math import erf as erf
 from ...math import exp as exp
 from ...math import exp as fast_expf
@@ -27,7 +26,6 @@ from ...math import log2 as log2
 from ...math import rsqrt as rsqrt
 from ...math import sin as sin
 from ...math import sqrt as sqrt
-from ...math import sqrt_rn as sqrt_rn
 from ..libdevice import acos as acos
 from ..libdevice import acosh as acosh
 from ..libdevice import add_rd as add_rd
@@ -49,6 +47,7 @@ from ..libdevice import cospi as cospi
 from ..libdevice import cyl_bessel_i0 as cyl_bessel_i0
 from ..libdevice import cyl_bessel_i1 as cyl_bessel_i1
 from ..libdevice import div_rd as div_rd
+from ..libdevice import div_rn as div_rn
 from ..libdevice import div_ru as div_ru
 from ..libdevice import div_rz as div_rz
 from ..libdevice import double2float_rd as double2float_rd
@@ -181,6 +180,7 @@ from ..libdevice import signbit as signbit
 from ..libdevice import sinh as sinh
 from ..libdevice import sinpi as sinpi
 from ..libdevice import sqrt_rd as sqrt_rd
+from ..libdevice import sqrt_rn as sqrt_rn
 from ..libdevice import sqrt_ru as sqrt_ru
 from ..libdevice import sqrt_rz as sqrt_rz
 from ..libdevice import sub_rd as sub_rd
