@@ -17,7 +17,7 @@ namespace tilewright {
 
 /// Iterations that tl.static_range may unroll: beyond it compile time, not the
 /// kernel, becomes the problem.
-static constexpr int64_t maxUnrolledIterations = 4096;
+static constexpr int64_t maxUnrolledIterations = 16384;
 
 std::vector<py::object> bindRange(const char *function, llvm::ArrayRef<const char *> names,
                                   size_t mostPositional, const py::tuple &args,

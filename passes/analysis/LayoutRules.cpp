@@ -226,6 +226,8 @@ static bool isOperandInRegisters(OpOperand &use) {
   return dot.getUnit() == ir::MatrixUnit::mma;
 }
 
+bool isProduct(Operation *op) { return llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op); }
+
 bool feedsMma(Value tile) {
   llvm::SetVector<Value> tiles;
   tiles.insert(tile);

@@ -72,6 +72,8 @@ LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index);
 /// layout they are: those of wgmma, and of fma where they would take many registers.
 bool readsOperandsFromShared(ir::DotOp dot);
 
+bool isProduct(mlir::Operation *op);
+
 /// Whether a product takes from registers `tile`, or what becomes of it element by element: any
 /// operand by mma, the left one by wgmma where it has its layout.
 bool feedsMma(mlir::Value tile);

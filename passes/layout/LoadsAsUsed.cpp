@@ -21,6 +21,7 @@
 
 #include "ir/layout/LayoutTransforms.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/layout/RetypeLoad.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -34,45 +35,8 @@ namespace tilewright::passes {
 
 using ir::LayoutAttr;
 
-namespace {
-
 /// Addresses per thread that a load may make its loop carry; 16 registers, a guess.
-constexpr int maxCarriedAddresses = 8;
-
-/// Where a loop carries the pointer of `load` for this load alone, and only adds to it: that
-/// sum. Else null.
-ir::AddPtrOp advanceOfPointer(ir::LoadOp load, TileMaterializer &materializer) {
-  auto pointer = llvm::dyn_cast<BlockArgument>(load.getPointer());
-  auto loop = pointer ? llvm::dyn_cast<scf::ForOp>(pointer.getOwner()->getParentOp()) : nullptr;
-  if (!loop || load->getBlock() != loop.getBody())
-    return {};
-  auto advance = loop.getTiedLoopYieldedValue(pointer)->get().getDefiningOp<ir::AddPtrOp>();
-  auto isOfLoad = [&](Operation *user) { return user == load || user == advance; };
-  if (!advance || advance.getPointer() != pointer || !advance->hasOneUse() ||
-      !llvm::all_of(pointer.getUsers(), isOfLoad))
-    return {};
-  Value step = advance.getOffset();
-  return materializer.isCheap(step) || loop.isDefinedOutsideOfLoop(step) ? advance : nullptr;
-}
-
-/// Gives the pointer that `advance` adds to another layout, before, in and after its loop.
-void retypePointer(ir::AddPtrOp advance, ir::LayoutAttr layout, TileMaterializer &materializer) {
-  auto pointer = llvm::cast<BlockArgument>(advance.getPointer());
-  auto loop = llvm::cast<scf::ForOp>(pointer.getOwner()->getParentOp());
-  OpOperand *init = loop.getTiedLoopInit(pointer);
-  OpResult result = loop.getTiedLoopResult(pointer);
-  ir::LayoutAttr old = layoutOf(pointer);
-  init->set(materializer.get(init->get(), layout));
-  advance.getOffsetMutable().set(materializer.get(advance.getOffset(), layout));
-  for (Value value : {Value(pointer), Value(advance.getResult()), Value(result)})
-    setLayout(value, layout);
-  if (!result.use_empty()) {
-    Value restored = convertBefore(loop->getNextNode(), result, old);
-    result.replaceAllUsesExcept(restored, restored.getDefiningOp());
-  }
-}
-
-} // namespace
+static constexpr int maxCarriedAddresses = 8;
 
 //===----------------------------------------------------------------------===//
 // Legality
@@ -108,9 +72,8 @@ LayoutAttr LoadsAsUsed::wantedByUsers(Value value) const {
 bool LoadsAsUsed::hasOperandsFor(Operation *op) {
   auto load = llvm::dyn_cast<ir::LoadOp>(op);
   return llvm::all_of(op->getOperands(), [&](Value operand) {
-    if (!isTile(operand) || materializer.isCheap(operand) || TileMaterializer::rowOf(operand))
-      return true;
-    if (load && operand == load.getPointer() && advanceOfPointer(load, materializer))
+    if (isMovable(operand, materializer) ||
+        (load && operand == load.getPointer() && advanceOfPointer(load, materializer)))
       return true;
     Operation *producer = operand.getDefiningOp();
     return producer && wanted.lookup(producer) == wanted.lookup(op);
@@ -239,24 +202,6 @@ LoadsAsUsed::Slice LoadsAsUsed::sliceFrom(ir::LoadOp load,
   return slice;
 }
 
-/// The others are in the slice as well, or a loop's pointer that has the layout already.
-void LoadsAsUsed::retypeOperands(Operation *op, LayoutAttr layout) {
-  for (OpOperand &operand : op->getOpOperands())
-    if (isTile(operand.get()) &&
-        (materializer.isCheap(operand.get()) || TileMaterializer::rowOf(operand.get())))
-      operand.set(materializer.get(operand.get(), layout));
-}
-
-void LoadsAsUsed::retypeLoad(ir::LoadOp load, LayoutAttr layout) {
-  MemoryAccess access = *analyzeAccess(load, *axes, context.target);
-  if (ir::AddPtrOp advance = advanceOfPointer(load, materializer))
-    retypePointer(advance, layout, materializer);
-  retypeOperands(load, layout);
-  setLayout(load.getResult(), layout);
-  setVectorWidth(access, ir::getLinearLayout(tileType(load.getResult())));
-  context.remark(load, {"load-layout", true, {}, {}, "loaded as its users hold it"});
-}
-
 void LoadsAsUsed::retype(const Slice &slice) {
   auto dropConversions = [&](Value value) {
     for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
@@ -268,11 +213,12 @@ void LoadsAsUsed::retype(const Slice &slice) {
       }
   };
   for (ir::LoadOp load : slice.loads) {
-    retypeLoad(load, slice.layout);
+    retypeLoad(load, slice.layout, *analyzeAccess(load, *axes, context.target), materializer);
+    context.remark(load, {"load-layout", true, {}, {}, "loaded as its users hold it"});
     dropConversions(load.getResult());
   }
   for (Operation *op : slice.computations) {
-    retypeOperands(op, slice.layout);
+    retypeOperands(op, slice.layout, materializer);
     setLayout(op->getResult(0), slice.layout);
     dropConversions(op->getResult(0));
   }

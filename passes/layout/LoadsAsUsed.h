@@ -55,8 +55,6 @@ private:
   double savedByLoads(const Slice &slice);
   double spentOnRows(const Slice &slice);
   void retype(const Slice &slice);
-  void retypeOperands(mlir::Operation *op, ir::LayoutAttr layout);
-  void retypeLoad(ir::LoadOp load, ir::LayoutAttr layout);
 };
 
 } // namespace tilewright::passes

@@ -25,11 +25,12 @@
 #include "ir/layout/ConversionPlan.h"
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutTransforms.h"
+#include "ir/support/Hardware.h"
 #include "passes/Passes.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
-#include "passes/layout/TileMaterializer.h"
+#include "passes/layout/RetypeLoad.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
@@ -45,6 +46,8 @@ namespace {
 
 /// The widest row that TMA writes and wgmma reads with a swizzle.
 constexpr int swizzleBytes = 128;
+/// Bytes of a row that a ring may hold beside the operands of products. A guess.
+constexpr int64_t maxRowBytes = 2048;
 
 /// Row-major with dimensions `fast` and the last exchanged in rank.
 std::vector<int> orderWithFastest(int rank, int fast) {
@@ -236,7 +239,26 @@ bool isInLoopOfProducts(Operation *load) {
   if (!loop || ir::stagesOf(loop) < 2 || ir::numBlocks(load->getParentOfType<ModuleOp>()) != 1)
     return false;
   return llvm::any_of(loop.getBody()->getOperations(),
-                      llvm::IsaPred<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>);
+                      [](Operation &op) { return isProduct(&op); });
+}
+
+/// Whether `load` brings a row, such as factors of columns, that threads take from each other through
+/// shared memory. From a ring they read it without the barriers of a conversion. Beside rings that
+/// TMA fills it would bring a barrier where there may be none.
+bool isRowForOthers(ir::LoadOp load) {
+  RankedTensorType type = tileType(load.getResult());
+  auto isLong = [](int64_t size) { return size > 1; };
+  if (llvm::count_if(type.getShape(), isLong) != 1 || tileBytes(type) > maxRowBytes ||
+      !fillsWithZeros(load) || load->use_empty() ||
+      !load->getBlock()->getOps<ir::DescriptorLoadOp>().empty())
+    return false;
+  return llvm::all_of(load->getUsers(), [&](Operation *user) {
+    auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user);
+    return convert && planConversion(ir::getLinearLayout(type),
+                                     ir::getLinearLayout(tileType(convert.getResult())),
+                                     ir::elementBits(type.getElementType()))
+                              .kind == ConversionKind::SharedMemory;
+  });
 }
 
 /// The buffer that a copy ahead of the loop's use would fill: TMA's, or for a plain load the one
@@ -256,6 +278,53 @@ ir::BufferType bufferOfCopy(Operation *load, const AxisAnalysis &axes, const Tar
   return buffer;
 }
 
+/// A row in which each thread that copies has as many neighbours as it can access at once, as cp.async
+/// brings no less than 4 bytes.
+LinearLayout layoutToCopy(const MemoryAccess &row, int log2Warps, const TargetInfo &target) {
+  int dim = row.order.front();
+  llvm::SmallVector<int64_t> runs(row.type.getShape());
+  int64_t run = std::min<int64_t>(row.maxVectorElements, runs[dim]);
+  runs[dim] /= run;
+  LinearLayout ofRuns =
+      makeCoalesced(ir::log2Shape(runs), row.order, /*vectorElements=*/1, target.log2WarpSize,
+                    log2Warps, /*log2Blocks=*/0, /*log2Repeats=*/{}, /*hasShortRuns=*/false);
+  return withRunsInThread(ofRuns, dim, llvm::Log2_64(run));
+}
+
+/// The buffer of a row, whose load is given a layout that cp.async can copy; null where it cannot.
+ir::BufferType bufferOfRow(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target,
+                           TileMaterializer &materializer) {
+  if (!isRowForOthers(load) || !target.hasCpAsync || load.mayChangeMeanwhile())
+    return {};
+  MemoryAccess access = *analyzeAccess(load, axes, target);
+  if (bytesAtOnce(load) < hardware::minCopyBytes) {
+    int log2Warps = llvm::Log2_32(ir::numWarps(load->getParentOfType<ModuleOp>()));
+    LinearLayout layout = layoutToCopy(access, log2Warps, target);
+    if (vectorElements(access, layout) * access.elementBytes < hardware::minCopyBytes ||
+        !hasMovableOperands(load, materializer))
+      return {};
+    retypeLoad(load, ir::LayoutAttr::fromLinear(load.getContext(), layout), access, materializer);
+  }
+  RankedTensorType type = tileType(load.getResult());
+  return bufferFor(type, makeSwizzledShared(ir::log2Shape(type.getShape()), access.elementBytes * 8,
+                                            /*swizzleBytes=*/0));
+}
+
+/// What stands behind the products between `convert` and its first user, which need nothing of it
+/// and start before it is read; else the conversion itself.
+Operation *placeToRead(ir::ConvertLayoutOp convert) {
+  Operation *place = convert;
+  for (Operation *op = convert; (op = op->getNextNode());) {
+    bool isUser =
+        llvm::any_of(convert->getUsers(), [&](Operation *user) { return op->isAncestor(user); });
+    if (isUser)
+      break;
+    if (isProduct(op))
+      place = op->getNextNode();
+  }
+  return place;
+}
+
 /// Gives a loaded tile that is used in registers the buffer of its copy, from which each
 /// user reads it in its own layout: as a buffer it can come iterations ahead.
 void readFromBuffer(Operation *load, ir::BufferType type) {
@@ -271,7 +340,7 @@ void readFromBuffer(Operation *load, ir::BufferType type) {
       user->replaceAllUsesWith(ValueRange(buffer));
       user->erase();
     } else if (auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user)) {
-      builder.setInsertionPoint(convert);
+      builder.setInsertionPoint(placeToRead(convert));
       convert.getResult().replaceAllUsesWith(
           builder.create<ir::SharedLoadOp>(load->getLoc(), convert.getType(), buffer));
       convert.erase();
@@ -288,20 +357,28 @@ void readFromBuffer(Operation *load, ir::BufferType type) {
 
 /// Lets what is used in registers of loops with products be read from where a copy puts it.
 int readFromBuffers(func::FuncOp function, const TargetInfo &target) {
-  std::optional<AxisAnalysis> axes;
-  llvm::SmallVector<std::pair<Operation *, ir::BufferType>> loads;
+  llvm::SmallVector<Operation *> loads;
   function.walk([&](Operation *op) {
-    if (!llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op) || !isTile(op->getResult(0)) ||
-        !isInLoopOfProducts(op) || llvm::all_of(op->getUsers(), llvm::IsaPred<ir::AllocSharedOp>))
-      return;
-    if (!axes)
-      axes.emplace(function);
-    if (ir::BufferType buffer = bufferOfCopy(op, *axes, target))
-      loads.emplace_back(op, buffer);
+    bool isLoad = llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op) && isTile(op->getResult(0));
+    if (isLoad && isInLoopOfProducts(op) &&
+        !llvm::all_of(op->getUsers(), llvm::IsaPred<ir::AllocSharedOp>))
+      loads.push_back(op);
   });
-  for (auto [load, buffer] : loads)
-    readFromBuffer(load, buffer);
-  return static_cast<int>(loads.size());
+  if (loads.empty())
+    return 0;
+  AxisAnalysis axes(function);
+  TileMaterializer materializer;
+  int numBuffers = 0;
+  for (Operation *op : loads) {
+    ir::BufferType buffer = bufferOfCopy(op, axes, target);
+    if (auto row = llvm::dyn_cast<ir::LoadOp>(op); row && !buffer)
+      buffer = bufferOfRow(row, axes, target, materializer);
+    if (!buffer)
+      continue;
+    readFromBuffer(op, buffer);
+    ++numBuffers;
+  }
+  return numBuffers;
 }
 
 class PromoteSharedPass : public impl::PromoteSharedBase<PromoteSharedPass> {

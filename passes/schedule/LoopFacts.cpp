@@ -78,8 +78,6 @@ llvm::SetVector<Operation *> usersOf(scf::ForOp loop, llvm::ArrayRef<Value> root
   return users;
 }
 
-bool isProduct(Operation *op) { return llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op); }
-
 //===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//

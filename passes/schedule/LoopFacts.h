@@ -162,7 +162,6 @@ struct LoopResources {
 
 /// Iterations that a load can be ahead of its use: fewer than there are.
 int maxDistance(mlir::scf::ForOp loop);
-bool isProduct(mlir::Operation *op);
 
 /// Notes on the module that loads are ahead of stores through other arguments of the
 /// kernel, which is right only where those are distinct.

@@ -12,6 +12,7 @@
 #include "ir/support/Hardware.h"
 #include "passes/schedule/ScheduleDraft.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/analysis/LayoutRules.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -108,6 +109,32 @@ static void placeUpTo(ScheduleDraft &draft, Operation *last) {
   });
 }
 
+/// As far as `product`, but for what waits for loads of this iteration and is not part of it: the
+/// copies of the next iteration do not wait with it.
+static void placeUpToProduct(ScheduleDraft &draft, const LoopFacts &facts, ir::WgmmaOp product) {
+  Slice needed(facts.loop);
+  needed.add(product.getResult());
+  llvm::SmallVector<Value> loaded;
+  for (const OpenStep &entry : draft.open)
+    if (auto load = llvm::dyn_cast_or_null<ir::LoadOp>(entry.step.op);
+        load && entry.step.action == Action::Run)
+      loaded.push_back(load.getResult());
+  llvm::DenseSet<Operation *> waiting;
+  for (Operation *op : usersOf(facts.loop, loaded)) {
+    if (needed.ops.contains(op) || product->isBeforeInBlock(op))
+      continue;
+    // Stores keep their places among loads.
+    if (!isMemoryEffectFree(op) && !llvm::isa<ir::AllocSharedOp, ir::SharedLoadOp>(op))
+      return placeUpTo(draft, product);
+    waiting.insert(op);
+  }
+  draft.placeIf([&](const OpenStep &entry) {
+    Operation *op = entry.step.op;
+    return op && entry.step.stage == draft.schedule.bodyStage() && !product->isBeforeInBlock(op) &&
+           !waiting.contains(op);
+  });
+}
+
 static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resources,
                               const ChosenLoads &loads) {
   ScheduleDraft draft(facts, resources, loads,
@@ -148,9 +175,9 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   // Copies wait for nothing; products should start before them.
   int numStarted = 0; // of the carried ones
   if (facts.hasWgmma) {
-    Operation *first = *facts.body()->getOps<ir::WgmmaOp>().begin();
+    ir::WgmmaOp first = *facts.body()->getOps<ir::WgmmaOp>().begin();
     numStarted = schedule.isInFlight(first);
-    placeUpTo(draft, first);
+    placeUpToProduct(draft, facts, first);
   }
   if (needsSecondBarrier) {
     draft.place({Action::WaitProducts, stage, nullptr, -1, numStarted});

@@ -73,7 +73,7 @@ module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
 // CHECK: scf.for
 // CHECK: %[[TILE:.*]] = tw.load
 // CHECK-NEXT: tw.alloc_shared %[[TILE]]
-// CHECK-NEXT: arith.extf %[[TILE]]
+// CHECK: arith.extf %[[TILE]]
 // CHECK-NEXT: tw.convert_layout
 // CHECK-NOT: tw.shared_load
 // CHECK: tw.convert_layout %[[TILE]]
