@@ -301,7 +301,7 @@ static LogicalResult lowerSelect(Operation *op, FunctionLowering &lowering) {
 /// -x flips the sign bit, of NaN and zero too.
 static LogicalResult lowerNegate(Operation *op, FunctionLowering &lowering) {
   bool asBits = ir::isFp8(resultElementType(op));
-  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+  return mapPairs(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     if (!asBits)
       return lowering.builder.create<LLVM::FNegOp>(lowering.loc, operands[0]);
     Value sign = lowering.constantInt(operands[0].getType(), -128);

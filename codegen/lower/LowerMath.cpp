@@ -137,14 +137,21 @@ static LogicalResult lowerFma(Operation *op, FunctionLowering &lowering) {
                   [&](llvm::ArrayRef<Value> operands) { return compute(operands, Type()); });
 }
 
-/// |x| clears the sign bit, of NaN too.
+/// |x| clears the sign bit, of NaN too. Of a pair both at once, which LLVM 19 takes apart.
 static LogicalResult lowerAbsFloat(Operation *op, FunctionLowering &lowering) {
-  bool asBits = ir::isFp8(resultElementType(op));
-  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
-    if (!asBits)
-      return lowering.builder.create<LLVM::FAbsOp>(lowering.loc, operands[0].getType(), operands);
-    return lowering.builder.create<LLVM::AndOp>(lowering.loc, operands[0],
-                                                lowering.constantInt(operands[0].getType(), 127));
+  OpBuilder &builder = lowering.builder;
+  bool isFp8 = ir::isFp8(resultElementType(op));
+  return mapPairs(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    Type type = operands[0].getType();
+    if (isFp8)
+      return builder.create<LLVM::AndOp>(lowering.loc, operands[0],
+                                         lowering.constantInt(type, 0x7f));
+    if (!llvm::isa<VectorType>(type))
+      return builder.create<LLVM::FAbsOp>(lowering.loc, type, operands);
+    Value bits = builder.create<LLVM::BitcastOp>(lowering.loc, builder.getI32Type(), operands[0]);
+    Value cleared =
+        builder.create<LLVM::AndOp>(lowering.loc, bits, lowering.constantI32(0x7fff7fff));
+    return builder.create<LLVM::BitcastOp>(lowering.loc, type, cleared);
   });
 }
 

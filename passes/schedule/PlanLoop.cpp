@@ -147,7 +147,7 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
       schedule.carriedProducts.push_back(product);
   int numCarried = static_cast<int>(schedule.carriedProducts.size());
   // A slot more saves a barrier: the copies go where nothing in flight reads.
-  bool hasSpareSlot = facts.hasWgmma && draft.fitsAnotherSlot(distance + 1);
+  bool hasSpareSlot = numCarried > 0 && draft.fitsAnotherSlot(distance + 1);
   bool needsSecondBarrier = numCarried > 0 && !hasSpareSlot;
   // Without a slot to spare the one in use is filled, once all of its readers are through.
   bool fillsUsedSlot = loads.slots == distance;

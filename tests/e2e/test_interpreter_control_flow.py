@@ -175,7 +175,7 @@ def loop_over_tuple(out):
 
 @tilewright.jit
 def long_unroll(out):
-    for i in tl.static_range(5000):
+    for i in tl.static_range(20000):
         tl.store(out, i)
 
 
@@ -195,7 +195,7 @@ def float_bound(out, n):
     "kernel, args, code, text",
     [
         (loop_over_tuple, (), "E0102", "'for over a tuple' is not supported"),
-        (long_unroll, (), "E0114", "loop would be unrolled 5000 times; the limit is 4096"),
+        (long_unroll, (), "E0114", "loop would be unrolled 20000 times; the limit is 16384"),
         (zero_step, (0,), "E0117", "step of 'range' is zero"),
         (float_bound, (2.5,), "E0120", "range() takes integer scalars, not fp32"),
     ],

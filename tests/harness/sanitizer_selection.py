@@ -7,7 +7,7 @@ memory, a layout conversion through shared memory, atomics with a lock, copies a
 a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
 computed from what was loaded ahead, tiles used narrow and wide, reductions with many results, several atomics per
 thread, reductions by TMA, scans across warps, loads and stores with an order, promises made as statements, gathers,
-tiles that are copied ahead column by column or by loaded addresses, addresses from a table.
+tiles that are copied ahead column by column or by loaded addresses, addresses from a table, rows in rings.
 Buffers are written in full before they are read, so that initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
@@ -299,6 +299,28 @@ def check_scans():
                 assert torch.equal(out, whole.int())
 
 
+@tw.jit
+def scaled_product_kernel(a_ptr, b_ptr, rows_ptr, columns_ptr, out_ptr, K, BLOCK: tl.constexpr):
+    i, k = tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for step in range(K // BLOCK):
+        a = tl.load(a_ptr + i[:, None] * K + step * BLOCK + k[None, :])
+        b = tl.load(b_ptr + i[None, :] * K + step * BLOCK + k[:, None])
+        row, column = tl.load(rows_ptr + step * BLOCK + i), tl.load(columns_ptr + step * BLOCK + i)
+        total += tl.dot(a, b) * row[:, None] * column[None, :]
+    tl.store(out_ptr + i[:, None] * BLOCK + i[None, :], total)
+
+
+def check_rows_in_rings():
+    a, b = (torch.randint(-2, 3, (64, 320), device="cuda").half() for _ in range(2))
+    out = torch.zeros(64, 64, device="cuda")
+    for dtype, stages in ((torch.float32, 3), (torch.float16, 2)):
+        rows, columns = (torch.randint(1, 4, (5, 64), device="cuda").to(dtype) for _ in range(2))
+        scaled_product_kernel[(1,)](a, b, rows, columns, out, 320, BLOCK=64, num_stages=stages)
+        terms = a.float().view(64, 5, 64) * rows.float().T[:, :, None]
+        assert torch.equal(out, torch.einsum("msk,nsk,sn->mn", terms, b.float().view(64, 5, 64), columns.float()))
+
+
 def check_lessons():
     """The checks of lessons, at sizes of the interpreter; where kernels are tuned, with the first configuration."""
     import importlib
@@ -353,6 +375,7 @@ def main():
     check_extrema()
     check_orders_and_promises()
     check_gathers_and_columns()
+    check_rows_in_rings()
     check_lessons()
     torch.cuda.synchronize()
     print("every kernel right")

@@ -4,7 +4,7 @@
 // it; where it fits, it does.
 
 // CHECK: async-load: refused (too little shared memory)
-// CHECK: pipeline: applied, stages=4, slots=5, loads=2
+// CHECK: pipeline: applied, stages=4, slots=4, loads=2
 // ROOM-NOT: too little shared memory
 // ROOM: pipeline: applied, stages=2, slots=2, loads=3
 
