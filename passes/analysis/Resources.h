@@ -93,6 +93,8 @@ enum class RegisterContext : uint8_t { Row, Operands, ChainWithTma, ChainWithAdd
 int64_t registersBeside(RegisterContext context);
 /// Registers that a thread may have so that one block fits a multiprocessor.
 int64_t registerLimit(mlir::ModuleOp module, const TargetInfo &target);
+/// Whether a loop that carries so many words and whose products have so many has none to spare.
+bool leavesFewRegisters(int64_t carriedWords, int64_t productWords);
 /// Blocks of so many threads that a multiprocessor will hold, where a thread keeps `words` of
 /// data.
 int64_t forecastBlocks(const TargetInfo &target, int64_t threads, int64_t words,

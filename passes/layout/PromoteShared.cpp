@@ -34,6 +34,7 @@
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
+#include "passes/analysis/Resources.h"
 #include "passes/layout/RetypeLoad.h"
 
 #include "mlir/IR/Builders.h"
@@ -247,6 +248,19 @@ bool isInLoopOfProducts(Operation *load) {
                       [](Operation &op) { return isProduct(&op); });
 }
 
+/// Whether the accumulators of `loop` fill the registers: reading rows ahead of their use would spill.
+bool isFullOfProducts(scf::ForOp loop) {
+  int64_t carried = 0, products = 0;
+  for (BlockArgument variable : loop.getRegionIterArgs())
+    if (RankedTensorType type = tileType(variable))
+      carried += wordsPerThread(type);
+  loop->walk([&](Operation *op) {
+    if (isProduct(op))
+      products += wordsPerThread(tileType(op->getResult(0)));
+  });
+  return leavesFewRegisters(carried, products);
+}
+
 /// Whether `load` brings a row, such as factors of columns, that threads take from each other through
 /// shared memory. From a ring they read it without the barriers of a conversion. Beside rings that
 /// TMA fills it would bring a barrier where there may be none.
@@ -299,7 +313,8 @@ LinearLayout layoutToCopy(const MemoryAccess &row, int log2Warps, const TargetIn
 /// The buffer of a row, whose load is given a layout that cp.async can copy; null where it cannot.
 ir::BufferType bufferOfRow(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target,
                            TileMaterializer &materializer) {
-  if (!isRowForOthers(load) || !target.hasCpAsync || load.mayChangeMeanwhile())
+  if (!isRowForOthers(load) || !target.hasCpAsync || load.mayChangeMeanwhile() ||
+      isFullOfProducts(llvm::cast<scf::ForOp>(load->getParentOp())))
     return {};
   MemoryAccess access = *analyzeAccess(load, axes, target);
   if (bytesAtOnce(load) < hardware::minCopyBytes) {

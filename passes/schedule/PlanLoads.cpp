@@ -36,14 +36,6 @@ static constexpr int farthestRegisterLoads = 8;
 /// A recurrence loads so many times its state at most to be loaded ahead: a GRU with a gate for
 /// each number of the state loads three. A guess.
 static constexpr int64_t maxWordsPerState = 4;
-/// Loops that carry more and whose products have more results have none to spare: backward
-/// passes of attention carry 128 words and more, make as many beside them, and spill. With
-/// one accumulator of 128 words there is room: Mamba's chunk state (128x128x32 and
-/// 64x128x32, 4 warps; H200, 2026-11-23) takes 0.79 and 0.82 of the time with loads ahead
-/// and one fence less. So there is with 128 words carried and 160 in all: fastvideo's
-/// backward pass (64x32 scores, two accumulators of 64x128) takes 240 registers and spills
-/// none. The numbers between are guesses.
-static constexpr int64_t manyCarriedWords = 64, manyProductWords = 160;
 
 bool ChosenLoads::fillsRing(Operation *load) const {
   return llvm::any_of(rings, [&](const LoadFacts *chosen) { return chosen->load == load; });
@@ -102,7 +94,7 @@ private:
   ChosenLoads chosen;
 
   bool hasFewRegisters() const {
-    return facts.words.carried > manyCarriedWords && facts.words.products > manyProductWords;
+    return leavesFewRegisters(facts.words.carried, facts.words.products);
   }
 
   bool refuse(const LoadFacts &load, llvm::StringRef reason) {

@@ -96,7 +96,7 @@ def test_unroll_limit(tmp_path):
                 tl.store(p, i)
         """,
         """
-        CompileLimit[E0114] loop would be unrolled 100000 times; the limit is 4096
+        CompileLimit[E0114] loop would be unrolled 100000 times; the limit is 16384
           at kernels.py:5:14 in kernel 'kernel'
               for i in tl.static_range(100000):
                        ^^^^^^^^^^^^^^^^^^^^^^^

@@ -167,7 +167,6 @@ def test_results_that_fill_the_registers():
 
 # What the compiler must write besides the products: without it the emulator refuses.
 OMISSIONS = [
-    ("sm_90a", "fence.proxy.async.shared::cta;", "without fence.proxy.async"),
     ("sm_90a", "wgmma.wait_group.sync.aligned 0;", "product in flight"),
     ("sm_90a", "cp.async.wait_group", "copy in flight"),
     ("sm_80", "cp.async.wait_group", "copy in flight"),

@@ -63,7 +63,7 @@ def loop_over_tuple(out, n):
 
 @tilewright.jit
 def long_unroll(out, n):
-    for i in tl.static_range(5000):
+    for i in tl.static_range(20000):
         tl.store(out, i)
 
 
