@@ -228,6 +228,23 @@ static bool isOperandInRegisters(OpOperand &use) {
 
 bool isProduct(Operation *op) { return llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op); }
 
+int64_t carriedWords(scf::ForOp loop) {
+  int64_t words = 0;
+  for (BlockArgument variable : loop.getRegionIterArgs())
+    if (RankedTensorType type = tileType(variable))
+      words += wordsPerThread(type);
+  return words;
+}
+
+int64_t productWords(scf::ForOp loop) {
+  int64_t words = 0;
+  loop->walk([&](Operation *op) {
+    if (isProduct(op))
+      words += wordsPerThread(tileType(op->getResult(0)));
+  });
+  return words;
+}
+
 bool feedsMma(Value tile) {
   llvm::SetVector<Value> tiles;
   tiles.insert(tile);

@@ -73,6 +73,9 @@ LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index);
 bool readsOperandsFromShared(ir::DotOp dot);
 
 bool isProduct(mlir::Operation *op);
+/// Words of a thread in the tiles that `loop` carries, and in the results of its products.
+int64_t carriedWords(mlir::scf::ForOp loop);
+int64_t productWords(mlir::scf::ForOp loop);
 
 /// Whether a product takes from registers `tile`, or what becomes of it element by element: any
 /// operand by mma, the left one by wgmma where it has its layout.

@@ -248,19 +248,6 @@ bool isInLoopOfProducts(Operation *load) {
                       [](Operation &op) { return isProduct(&op); });
 }
 
-/// Whether the accumulators of `loop` fill the registers: reading rows ahead of their use would spill.
-bool isFullOfProducts(scf::ForOp loop) {
-  int64_t carried = 0, products = 0;
-  for (BlockArgument variable : loop.getRegionIterArgs())
-    if (RankedTensorType type = tileType(variable))
-      carried += wordsPerThread(type);
-  loop->walk([&](Operation *op) {
-    if (isProduct(op))
-      products += wordsPerThread(tileType(op->getResult(0)));
-  });
-  return leavesFewRegisters(carried, products);
-}
-
 /// Whether `load` brings a row, such as factors of columns, that threads take from each other through
 /// shared memory. From a ring they read it without the barriers of a conversion. Beside rings that
 /// TMA fills it would bring a barrier where there may be none.
@@ -313,8 +300,10 @@ LinearLayout layoutToCopy(const MemoryAccess &row, int log2Warps, const TargetIn
 /// The buffer of a row, whose load is given a layout that cp.async can copy; null where it cannot.
 ir::BufferType bufferOfRow(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target,
                            TileMaterializer &materializer) {
+  // Where accumulators fill the registers, reading rows ahead of their use would spill.
+  auto loop = llvm::cast<scf::ForOp>(load->getParentOp());
   if (!isRowForOthers(load) || !target.hasCpAsync || load.mayChangeMeanwhile() ||
-      isFullOfProducts(llvm::cast<scf::ForOp>(load->getParentOp())))
+      leavesFewRegisters(carriedWords(loop), productWords(loop)))
     return {};
   MemoryAccess access = *analyzeAccess(load, axes, target);
   if (bytesAtOnce(load) < hardware::minCopyBytes) {

@@ -417,15 +417,13 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
       return;
     facts.hasProduct = true;
     facts.feedsWgmma |= llvm::isa<ir::WgmmaOp>(op);
-    facts.words.products += wordsPerThread(tileType(op->getResult(0)));
     for (Value operand : op->getOperands().take_front(2))
       if (RankedTensorType type = tileType(operand))
         facts.words.operands += wordsPerThread(type);
   });
   facts.hasWgmma = !loop.getBody()->getOps<ir::WgmmaOp>().empty();
-  for (BlockArgument variable : loop.getRegionIterArgs())
-    if (RankedTensorType type = tileType(variable))
-      facts.words.carried += wordsPerThread(type);
+  facts.words.products = productWords(loop);
+  facts.words.carried = carriedWords(loop);
   LoadAnalysis loads(loop, target);
   for (Operation &op : *loop.getBody())
     if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))

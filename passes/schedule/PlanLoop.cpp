@@ -12,9 +12,9 @@
 #include "ir/support/Hardware.h"
 #include "passes/schedule/ScheduleDraft.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/analysis/LayoutRules.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
