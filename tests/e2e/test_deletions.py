@@ -157,7 +157,8 @@ CASES = {
     # What lets a warp's lanes finish a copy before they write its source again.
     "maps of the program": (made_maps, "sm_90a", 1, 9),
     "attention, mma": (attention(False), "sm_80", 2, 2),
-    # The barrier of the first copies does for the left side as well, and has no fence before it.
+    # Before the loop the barrier of the first copies and that of the stored left side follow each
+    # other, with the fence of the latter between them: without either the other is left.
     "attention, pointers": (attention(False), "sm_90a", 5, 7),
     "attention, descriptors": (attention(True), "sm_90a", 3, 11),
     # Two warpgroups that do not meet: slots are released one by one.

@@ -254,7 +254,7 @@ class SharedMemory:
         self.in_flight[places] = True
 
     def finish_copy(self, places, values, threads):
-        """By a thread: others see it after a barrier only. Matrix units see it then without a fence."""
+        """By a thread: others see it after a barrier only, matrix units without a fence; TMA is not told apart."""
         self.in_flight[places] = False
         self.write(places, values, threads)
         self.unfenced[places] = -1
