@@ -117,8 +117,9 @@ private:
   bool hasObstacle() {
     return loop.getBody()
         ->walk([](Operation *op) {
-          return llvm::isa<ir::MbarrierWaitOp, ir::WgmmaOp, ir::SharedStoreOp, ir::AllocSharedOp,
-                           ir::SharedDotOp, LoopLikeOpInterface>(op)
+          bool storesToOthers = llvm::isa<ir::SharedStoreOp>(op) && !op->hasAttr(ir::fillsRingAttr);
+          return storesToOthers || llvm::isa<ir::MbarrierWaitOp, ir::WgmmaOp, ir::AllocSharedOp,
+                                             ir::SharedDotOp, LoopLikeOpInterface>(op)
                      ? WalkResult::interrupt()
                      : WalkResult::advance();
         })

@@ -255,8 +255,7 @@ bool isRowForOthers(ir::LoadOp load) {
   RankedTensorType type = tileType(load.getResult());
   auto isLong = [](int64_t size) { return size > 1; };
   if (llvm::count_if(type.getShape(), isLong) != 1 || tileBytes(type) > maxRowBytes ||
-      !fillsWithZeros(load) || load->use_empty() ||
-      !load->getBlock()->getOps<ir::DescriptorLoadOp>().empty())
+      load->use_empty() || !load->getBlock()->getOps<ir::DescriptorLoadOp>().empty())
     return false;
   return llvm::all_of(load->getUsers(), [&](Operation *user) {
     auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user);
@@ -264,6 +263,15 @@ bool isRowForOthers(ir::LoadOp load) {
                                      ir::getLinearLayout(tileType(convert.getResult())),
                                      ir::elementBits(type.getElementType()))
                               .kind == ConversionKind::SharedMemory;
+  });
+}
+
+/// Whether copies are to bring operands of products to the loop of `load`, which wait for a barrier
+/// in each iteration.
+bool isBesideCopies(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target) {
+  return llvm::any_of(load->getBlock()->getOps<ir::LoadOp>(), [&](ir::LoadOp other) {
+    return llvm::any_of(other->getUsers(), llvm::IsaPred<ir::AllocSharedOp>) &&
+           !isRowForOthers(other) && canBeCopiedAhead(other, axes, target);
   });
 }
 
@@ -285,8 +293,17 @@ ir::BufferType bufferOfCopy(Operation *load, const AxisAnalysis &axes, const Tar
 }
 
 /// A row in which each thread that copies has as many neighbours as it can access at once, as cp.async
-/// brings no less than 4 bytes.
+/// brings no less than 4 bytes. Single elements are loaded (goesThroughRegisters): each warp has its
+/// part of them, as lanes that load the same cost nothing.
 LinearLayout layoutToCopy(const MemoryAccess &row, int log2Warps, const TargetInfo &target) {
+  if (row.maxVectorElements == 1) {
+    int log2Elements = llvm::Log2_64(row.type.getNumElements());
+    int log2Lanes = std::clamp(log2Elements - log2Warps, 0, target.log2WarpSize);
+    LinearLayout layout = makeCoalesced(ir::log2Shape(row.type.getShape()), row.order,
+                                        /*vectorElements=*/1, log2Lanes, log2Warps);
+    layout.columns(InDim::Lane).resize(target.log2WarpSize);
+    return layout;
+  }
   int dim = row.order.front();
   llvm::SmallVector<int64_t> runs(row.type.getShape());
   int64_t run = std::min<int64_t>(row.maxVectorElements, runs[dim]);
@@ -306,13 +323,18 @@ ir::BufferType bufferOfRow(ir::LoadOp load, const AxisAnalysis &axes, const Targ
       leavesFewRegisters(carriedWords(loop), productWords(loop)))
     return {};
   MemoryAccess access = *analyzeAccess(load, axes, target);
-  if (bytesAtOnce(load) < hardware::minCopyBytes) {
+  bool areSingle = access.maxVectorElements == 1;
+  if (areSingle ? !isBesideCopies(load, axes, target) : !fillsWithZeros(load))
+    return {};
+  if (areSingle || bytesAtOnce(load) < hardware::minCopyBytes) {
     int log2Warps = llvm::Log2_32(ir::numWarps(load->getParentOfType<ModuleOp>()));
     LinearLayout layout = layoutToCopy(access, log2Warps, target);
-    if (vectorElements(access, layout) * access.elementBytes < hardware::minCopyBytes ||
-        !hasMovableOperands(load, materializer))
+    int bytes = vectorElements(access, layout) * access.elementBytes;
+    bool isMovable = hasMovableOperands(load, materializer);
+    if (!areSingle && (bytes < hardware::minCopyBytes || !isMovable))
       return {};
-    retypeLoad(load, ir::LayoutAttr::fromLinear(load.getContext(), layout), access, materializer);
+    if (isMovable)
+      retypeLoad(load, ir::LayoutAttr::fromLinear(load.getContext(), layout), access, materializer);
   }
   RankedTensorType type = tileType(load.getResult());
   return bufferFor(type, makeSwizzledShared(ir::log2Shape(type.getShape()), access.elementBytes * 8,

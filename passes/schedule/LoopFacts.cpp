@@ -29,56 +29,6 @@ using namespace mlir;
 namespace tilewright::passes {
 
 //===----------------------------------------------------------------------===//
-// Slices
-//===----------------------------------------------------------------------===//
-
-void Slice::add(Value value) {
-  if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
-    if (argument.getOwner() == loop.getBody() && argument != loop.getInductionVar())
-      variables.insert(argument);
-    return;
-  }
-  Operation *op = value.getDefiningOp();
-  if (op->getBlock() != loop.getBody() || ops.contains(op) || ends.contains(op))
-    return;
-  addOperands(op);
-  ops.insert(op);
-}
-
-void Slice::addOperands(Operation *op) {
-  llvm::SetVector<Value> needed(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), needed);
-  for (Value value : needed)
-    add(value);
-}
-
-void Slice::followVariables() {
-  // `variables` grows while it is walked.
-  for (size_t next = 0; next < variables.size(); ++next)
-    add(yieldedFor(variables[next]));
-}
-
-Value yieldedFor(BlockArgument variable) {
-  return variable.getOwner()->getTerminator()->getOperand(variable.getArgNumber() - 1);
-}
-
-llvm::SetVector<Operation *> usersOf(scf::ForOp loop, llvm::ArrayRef<Value> roots) {
-  llvm::SetVector<Operation *> users;
-  auto add = [&](Value value) {
-    for (Operation *user : value.getUsers())
-      if (Operation *op = loop.getBody()->findAncestorOpInBlock(*user))
-        if (!op->hasTrait<OpTrait::IsTerminator>())
-          users.insert(op);
-  };
-  for (Value root : roots)
-    add(root);
-  for (size_t next = 0; next < users.size(); ++next)
-    for (Value result : users[next]->getResults())
-      add(result);
-  return users;
-}
-
-//===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//
 
@@ -135,6 +85,12 @@ bool LoadFacts::isReadByRegisters() const {
          });
 }
 
+bool LoadFacts::isRow() const {
+  auto isLong = [](int64_t size) { return size > 1; };
+  return !isTma() && !allocs.empty() && llvm::all_of(readers, llvm::IsaPred<ir::SharedLoadOp>) &&
+         llvm::count_if(tileType(load->getResult(0)).getShape(), isLong) == 1;
+}
+
 int64_t LoadFacts::tileBytes() const { return passes::tileBytes(tileType(load->getResult(0))); }
 
 namespace {
@@ -178,15 +134,20 @@ private:
     findReaders(facts);
     for (ir::AllocSharedOp alloc : facts.allocs)
       if (alloc.getType() != facts.type || alloc->getBlock() != loop.getBody())
-        facts.bufferObstacle = "it is stored to shared memory in several layouts";
-    if (facts.bufferObstacle.empty() &&
+        facts.copyObstacle = "it is stored to shared memory in several layouts";
+    if (facts.copyObstacle.empty() &&
         size_t(std::distance(op->user_begin(), op->user_end())) != facts.allocs.size())
-      facts.bufferObstacle = "its tile is also used in registers";
+      facts.copyObstacle = "its tile is also used in registers";
+    if (!facts.copyObstacle.empty())
+      return;
     if (facts.isTma()) {
       facts.copyObstacle = tmaObstacle(facts);
       return;
     }
     auto load = llvm::cast<ir::LoadOp>(op);
+    facts.goesThroughRegisters = goesThroughRegisters(load, facts);
+    if (facts.goesThroughRegisters)
+      return;
     facts.copyObstacle = cpAsyncObstacle(load, /*isOwn=*/false);
     if (facts.copyObstacle.empty() && copiedAtOnce(load, facts.type) < hardware::minCopyBytes)
       facts.copyObstacle = otherOrder;
@@ -216,8 +177,16 @@ private:
     return otherOrder;
   }
 
+  /// Elements of a row that a thread may hold for an iteration.
+  static constexpr int maxSingleElements = 2;
   static constexpr const char *otherOrder =
       "the product does not take the bytes in the order of memory";
+
+  const AxisAnalysis &axesOfKernel() {
+    if (!axes)
+      axes.emplace(loop->getParentOfType<func::FuncOp>());
+    return *axes;
+  }
 
   /// Bytes that are neighbours in memory and in `buffer`.
   static int copiedAtOnce(ir::LoadOp load, ir::BufferType buffer) {
@@ -229,6 +198,14 @@ private:
     int dim = dimension ? static_cast<int>(dimension.getInt()) : layout.rank() - 1;
     int bits = ir::elementBits(buffer.getElementType()), elements = bytesAtOnce(load) * 8 / bits;
     return (bits << log2SharedRun(layout, *offsets, dim, llvm::Log2_64(elements))) / 8;
+  }
+
+  /// Not where elements are known to follow each other, which cp.async copies at once for a warp.
+  bool goesThroughRegisters(ir::LoadOp load, const LoadFacts &facts) {
+    RankedTensorType type = tileType(load.getResult());
+    return facts.isRow() && target.hasCpAsync && !load.mayChangeMeanwhile() &&
+           ir::getLinearLayout(type).inSize(InDim::Register) <= maxSingleElements &&
+           analyzeAccess(load, axesOfKernel(), target)->maxVectorElements == 1;
   }
 
   /// cp.async fills what the mask excludes with zeros; threads that read what they have
@@ -256,9 +233,7 @@ private:
     // A ring is for tiles of which each thread has elements of its own. Where several
     // elements have one address, or several threads one element, it would hold copies.
     facts.own.isShort = !duplicateThreadMasks(ir::getLinearLayout(type)).isZero();
-    if (!axes)
-      axes.emplace(loop->getParentOfType<func::FuncOp>());
-    MemoryAccess access = *analyzeAccess(load, *axes, target);
+    MemoryAccess access = *analyzeAccess(load, axesOfKernel(), target);
     facts.own.log2Repeats =
         std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
     // What is loaded in smaller parts than a register takes one for each.

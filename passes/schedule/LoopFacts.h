@@ -13,40 +13,13 @@
 
 #include "ir/dialect/Rings.h"
 #include "ir/support/TargetInfo.h"
+#include "passes/schedule/Slice.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 #include <optional>
 
 namespace tilewright::passes {
-
-/// Ops of the body that values are computed from, each after its operands, and the loop's
-/// variables among them.
-struct Slice {
-  explicit Slice(mlir::scf::ForOp loop) : loop(loop) {}
-
-  mlir::scf::ForOp loop;
-  llvm::SetVector<mlir::Operation *> ops;
-  llvm::SetVector<mlir::BlockArgument> variables;
-  /// Ops that begin a slice: neither they nor their operands are added.
-  llvm::SmallPtrSet<mlir::Operation *, 4> ends;
-
-  /// Adds what `value` is computed from in the same iteration.
-  void add(mlir::Value value);
-  /// Adds the operands of `op` and what its regions read.
-  void addOperands(mlir::Operation *op);
-  /// Adds what the variables found so far are computed from in earlier iterations.
-  void followVariables();
-};
-
-/// The value that a variable has in the next iteration.
-mlir::Value yieldedFor(mlir::BlockArgument variable);
-
-/// Ops of the body that need one of `roots` in the same iteration.
-llvm::SetVector<mlir::Operation *> usersOf(mlir::scf::ForOp loop,
-                                           llvm::ArrayRef<mlir::Value> roots);
 
 /// A load of which each thread may copy or load what it needs itself.
 struct OwnLoadFacts {
@@ -74,10 +47,11 @@ struct LoadFacts {
   /// Type of a slot of its ring.
   ir::BufferType type;
 
-  /// Whether it can be copied to one buffer at all.
-  std::string bufferObstacle;
-  /// Whether TMA or cp.async can copy it.
+  /// Whether TMA or cp.async can copy it, and to one buffer.
   std::string copyObstacle;
+  /// Whether threads load it, and store it once it has arrived: single elements of a row, with
+  /// which cp.async is slow or cannot deal.
+  bool goesThroughRegisters = false;
   /// Whether its address is known iterations ahead, and what it loads is final then.
   std::string addressObstacle;
   /// Loads of the same iteration, each for the address of the next, before its own address.
@@ -89,6 +63,8 @@ struct LoadFacts {
   bool isTma() const { return llvm::isa<ir::DescriptorLoadOp>(load); }
   /// Whether TMA brings it, and no product reads it, neither there nor by mma.
   bool isReadByRegisters() const;
+  /// Whether it has one long dimension, and threads take it from each other.
+  bool isRow() const;
   int64_t tileBytes() const;
 };
 

@@ -22,6 +22,11 @@ bool LoopSchedule::hasFill(ir::RingFill fill, int ring) const {
   });
 }
 
+bool LoopSchedule::hasStores(int ring) const {
+  return llvm::any_of(
+      loads, [&](const RingLoad &load) { return load.goesThroughRegisters && load.ring == ring; });
+}
+
 bool LoopSchedule::hasTma(int ring) const { return hasFill(ir::RingFill::Tma, ring); }
 
 bool LoopSchedule::hasCpAsync(int ring) const {
@@ -124,6 +129,12 @@ static void printStep(llvm::raw_ostream &stream, const LoopSchedule &schedule, c
     break;
   case Step::Action::Fill:
     stream << "fill ring " << step.index;
+    break;
+  case Step::Action::Load:
+    stream << "load for ring " << step.index;
+    break;
+  case Step::Action::Store:
+    stream << "store into ring " << step.index;
     break;
   case Step::Action::Release:
     stream << "release ring " << step.index;

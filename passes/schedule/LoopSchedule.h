@@ -58,6 +58,8 @@ struct RingLoad {
   ir::RingFill fill;
   /// Index in LoopSchedule::rings.
   int ring;
+  /// Load brings it to registers, and Store writes it to the slot.
+  bool goesThroughRegisters = false;
 };
 
 /// Rings whose slots are filled and used together, with one set of counters. Loads that
@@ -94,6 +96,10 @@ struct Step {
     Address,
     /// The copies of ring `index` start.
     Fill,
+    /// The tiles of ring `index` that go through registers are loaded.
+    Load,
+    /// What has been loaded for ring `index` goes to its slot.
+    Store,
     /// This warp is done with the slot of ring `index` in use.
     Release,
     /// The counters of all rings, each at its own stage.
@@ -127,6 +133,8 @@ struct LoopSchedule {
 
   bool isChained() const { return kind == LoopKind::Chained; }
   bool hasFill(ir::RingFill fill, int ring) const;
+  /// Whether some tile of the ring goes through registers.
+  bool hasStores(int ring) const;
   /// Copies by TMA, or by cp.async of either sort; of one ring, or of any (-1).
   bool hasTma(int ring = -1) const;
   bool hasCpAsync(int ring = -1) const;

@@ -76,10 +76,9 @@ public:
       own = chooseForOperands();
     chosen.registers = own.registers;
     shortenToFit(own);
-    // Transposed tiles that mma reads can do without a ring, if the others leave no room.
-    for (bool isTransposed : {false, true})
+    for (Need need : {Need::Usual, Need::Transposed, Need::Row})
       for (const LoadFacts &load : facts.loads)
-        if (llvm::is_contained(own.copies, &load) ? !isTransposed : accepts(load, isTransposed))
+        if (llvm::is_contained(own.copies, &load) ? need == Need::Usual : accepts(load, need))
           chosen.rings.push_back(&load);
     dropReadsIfShort();
     shortenAsTritonDoes();
@@ -102,23 +101,30 @@ private:
     return false;
   }
 
+  /// How much is lost without a ring: transposed tiles that mma reads can do without one if the
+  /// others leave no room, and more so rows of single elements.
+  enum class Need : uint8_t { Usual, Transposed, Row };
+
+  static Need needOf(const LoadFacts &load) {
+    return load.isReadTransposed       ? Need::Transposed
+           : load.goesThroughRegisters ? Need::Row
+                                       : Need::Usual;
+  }
+
   /// Whether a tile that is stored to shared memory can be copied there ahead.
-  bool accepts(const LoadFacts &load, bool isTransposed) {
-    if (load.allocs.empty() || load.isReadTransposed != isTransposed)
+  bool accepts(const LoadFacts &load, Need need) {
+    if (load.allocs.empty() || needOf(load) != need)
       return false;
     int64_t bytes = chosen.slotBytes() + load.type.slotStride();
-    if (isTransposed && fewestSlots(chosen.distance) * bytes > resources.roomForRings())
+    int slots = need == Need::Row ? chosen.distance + 1 : fewestSlots(chosen.distance);
+    if (need != Need::Usual && slots * bytes > resources.roomForRings())
       return refuse(load, "too little shared memory");
     std::string obstacle = obstacleOf(load);
     return obstacle.empty() || refuse(load, obstacle);
   }
 
-  static std::string obstacleOf(const LoadFacts &load) {
-    for (const std::string *obstacle :
-         {&load.bufferObstacle, &load.copyObstacle, &load.addressObstacle})
-      if (!obstacle->empty())
-        return *obstacle;
-    return {};
+  static const std::string &obstacleOf(const LoadFacts &load) {
+    return load.copyObstacle.empty() ? load.addressObstacle : load.copyObstacle;
   }
 
   /// Slots without which loads cannot be so many iterations ahead (shortenAsTritonDoes).
@@ -134,7 +140,7 @@ private:
     for (const LoadFacts &load : facts.loads) {
       if (llvm::is_contained(own.copies, &load)) {
         bytes += load.tileBytes();
-      } else if (!load.allocs.empty() && obstacleOf(load).empty()) {
+      } else if (!load.allocs.empty() && !load.goesThroughRegisters && obstacleOf(load).empty()) {
         bytes += load.type.slotStride();
         mayBeDropped |= load.isReadTransposed;
       }
@@ -290,7 +296,9 @@ private:
     int64_t bytes = 0;
     for (const LoadFacts &load : facts.loads)
       for (ir::AllocSharedOp alloc : load.allocs)
-        bytes += alloc->getBlock() == facts.body() ? alloc.getType().slotStride() : 0;
+        bytes += alloc->getBlock() == facts.body() && !load.goesThroughRegisters
+                     ? alloc.getType().slotStride()
+                     : 0;
     llvm::erase_if(own.copies, [](const LoadFacts *load) { return !load->own.feedsProduct; });
     int64_t wordsBesides = facts.hasProduct && !hasFewRegisters() ? fewWords : 0;
     llvm::erase_if(own.registers, [&](const LoadFacts *load) {

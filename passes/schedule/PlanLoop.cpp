@@ -390,7 +390,30 @@ static bool canRunLater(const LoopFacts &facts, const ChosenLoads &loads) {
          });
 }
 
-LoopPlan plan(const LoopFacts &facts, const LoopResources &resources) {
+/// What goes through registers is loaded after the copies of its iteration, and stored at the end of
+/// this. Where another iteration follows before it is used, it has that long to arrive: it is stored
+/// right before the registers are loaded again, as the assembler would wait to move one of two.
+static void placeStores(LoopSchedule &schedule) {
+  for (auto [number, ring] : llvm::enumerate(schedule.rings)) {
+    int index = static_cast<int>(number);
+    if (!schedule.hasStores(index))
+      continue;
+    Step load = {Action::Load, ring.fillStage, nullptr, index};
+    Step store = {Action::Store, ring.fillStage, nullptr, index};
+    Step *afterCopies = std::next(llvm::find_if(schedule.steps, [&](const Step &step) {
+      return step.action == Action::Fill && step.index == index;
+    }));
+    if (schedule.distance > 1) {
+      ++store.stage;
+      schedule.steps.insert(schedule.steps.insert(afterCopies, load), store);
+    } else {
+      schedule.steps.insert(afterCopies, load);
+      schedule.steps.push_back(store);
+    }
+  }
+}
+
+static LoopPlan planKind(const LoopFacts &facts, const LoopResources &resources) {
   LoopPlan result;
   if (facts.distance < 1)
     return result;
@@ -415,6 +438,14 @@ LoopPlan plan(const LoopFacts &facts, const LoopResources &resources) {
   // Other blocks keep the tensor cores busy then.
   if (inTurn && inTurn->residentBlocks > result.schedule->residentBlocks)
     result.schedule = std::move(inTurn);
+  return result;
+}
+
+LoopPlan plan(const LoopFacts &facts, const LoopResources &resources) {
+  LoopPlan result = planKind(facts, resources);
+  if (!result.schedule)
+    return result;
+  placeStores(*result.schedule);
   return result;
 }
 

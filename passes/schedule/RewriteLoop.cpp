@@ -34,6 +34,9 @@ struct RingState {
   Value fillSlot, useSlot, usePhase, fillPhase;
   /// Copies of what the loads to be repeated are given, once they are made.
   std::optional<IRMapping> addresses;
+  /// By index of the load in the schedule, the one whose result goes to its slot; they are made
+  /// with the addresses.
+  llvm::SmallVector<std::pair<size_t, Operation *>, 2> loadsForSlots;
 };
 
 /// The block of a branch of the loop's body that contains `op`.
@@ -240,6 +243,15 @@ private:
       return;
     case Action::Fill:
       return fill(step.index, step.stage);
+    case Action::Load:
+      for (auto [index, load] : rings[step.index].loadsForSlots)
+        staged(load, step.stage);
+      return;
+    case Action::Store:
+      for (auto [index, load] : rings[step.index].loadsForSlots)
+        markFill(
+            make<ir::SharedStoreOp>(step.stage, load->getResult(0), slotToFill(index, step.stage)));
+      return;
     case Action::Release:
       make<ir::MbarrierArriveOp>(step.stage, rings[step.index].released, rings[step.index].useSlot);
       return;
@@ -330,7 +342,8 @@ private:
   //===--- copies --------------------------------------------------------===//
 
   /// All addresses of a ring, before its copies: an op may be needed by several loads. They
-  /// are copies of the body's, which stay with their other users.
+  /// are copies of the body's, which stay with their other users. With them come the loads into
+  /// registers, which get their step later.
   const IRMapping &addressesOf(int ring, int stage) {
     std::optional<IRMapping> &made = rings[ring].addresses;
     if (made)
@@ -341,6 +354,10 @@ private:
         llvm::append_range(addresses, load.load->getOperands());
     made.emplace();
     repeat(addresses, stage, *made);
+    IRMapping mapping = *made;
+    for (auto [index, load] : llvm::enumerate(schedule.loads))
+      if (load.ring == ring && load.goesThroughRegisters)
+        rings[ring].loadsForSlots.emplace_back(index, rewriter.clone(*load.load, mapping));
     return *made;
   }
 
@@ -351,7 +368,8 @@ private:
         own.push_back(index);
     const IRMapping &copies = addressesOf(ring, stage);
     for (size_t index : own)
-      if (schedule.loads[index].fill != ir::RingFill::Tma)
+      if (schedule.loads[index].fill != ir::RingFill::Tma &&
+          !schedule.loads[index].goesThroughRegisters)
         copyByThreads(index, stage, copies);
     if (schedule.hasCpAsync(ring))
       markFill(make<ir::AsyncCommitOp>(stage));

@@ -57,8 +57,8 @@ static ir::RingFill fillOf(const LoadFacts &load) {
 
 void ScheduleDraft::openSteps() {
   for (const LoadFacts *load : chosen.rings)
-    schedule.loads.push_back(
-        {load->load, load->allocs, load->readers, load->type, fillOf(*load), ring(isLater(*load))});
+    schedule.loads.push_back({load->load, load->allocs, load->readers, load->type, fillOf(*load),
+                              ring(isLater(*load)), load->goesThroughRegisters});
   stageAddresses(chosen.addresses, /*stage=*/0);
   for (auto [index, ring] : llvm::enumerate(schedule.rings)) {
     llvm::SmallVector<const LoadFacts *> own;

@@ -14,7 +14,7 @@
 //  - A slot is read by iteration i while it holds the tile of i, after a wait for it; what
 //    other threads copied with cp.async after a barrier too.
 //  - A slot is filled again when all reads of its tile are over and the ring's release has
-//    happened since.
+//    happened since. What goes through registers is stored after it was loaded, into that slot.
 //
 // How: the first three follow from the rings. For the last two the steps are run, as one
 // thread would, for as many rounds as it takes until all slots have been filled a few
@@ -117,6 +117,7 @@ struct Slot {
   /// The iteration whose tile it holds, or will hold when its copies have arrived.
   int tile = -1;
   bool hasTmaArrived = false, haveCopiesArrived = false;
+  bool isLoaded = false, isStored = false;
   /// What other threads copied can be read.
   bool isVisible = false;
   /// Reads of this tile: those that are over, those that are over for all threads.
@@ -198,6 +199,12 @@ private:
       return "";
     case Action::Fill:
       return fill(step.index, iteration);
+    case Action::Load:
+      slotOf(step.index, iteration).isLoaded = true;
+      return "";
+    case Action::Store:
+      slotOf(step.index, iteration).isStored = slotOf(step.index, iteration).isLoaded;
+      return "";
     case Action::Release:
       return release(step.index, iteration);
     case Action::Carry:
@@ -255,7 +262,7 @@ private:
 
   void passBarrier() {
     forEachSlot([](Slot &slot) {
-      slot.isVisible |= slot.haveCopiesArrived;
+      slot.isVisible |= slot.haveCopiesArrived && slot.isStored;
       slot.readsBeforeBarrier = slot.reads;
     });
   }
@@ -279,6 +286,7 @@ private:
       return llvm::formatv("a slot of ring {0} is filled while it may be read", ring);
     slot = Slot();
     slot.tile = iteration;
+    slot.isStored = !schedule.hasStores(ring);
     if (schedule.hasCpAsync(ring))
       commits.push_back({ring, iteration});
     return "";

@@ -222,6 +222,36 @@ TEST_F(LoopScheduleTest, CopiesByThreadsMustBecomeVisible) {
   EXPECT_EQ(verify(schedule), notArrived);
 }
 
+TEST_F(LoopScheduleTest, RowsThatGoThroughRegistersAreLoadedAndStored) {
+  for (int stages : {2, 3}) {
+    std::string text = productByCpAsync();
+    replaceFirst(text, "#mem =",
+                 "#column = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [32, 0], "
+                 "block = []>\n#line = #tw.shared<offset = [1, 2, 4, 8, 16, 32]>\n#mem =");
+    replaceFirst(text, "num_stages = 3", "num_stages = " + std::to_string(stages));
+    replaceFirst(text, "%n: i32",
+                 "%rs: tensor<64x1x!tw.ptr<f16>, #column>, "
+                 "%os: tensor<64x1x!tw.ptr<f16>, #column>, %n: i32");
+    replaceFirst(text, "%o = tw.wgmma", R"(
+      %offset = tw.splat %i : i32 -> tensor<64x1xi32, #column>
+      %t = tw.addptr %rs, %offset : tensor<64x1x!tw.ptr<f16>, #column>, tensor<64x1xi32, #column>
+      %r = tw.load %t : tensor<64x1x!tw.ptr<f16>, #column> -> tensor<64x1xf16, #column>
+      %m = tw.alloc_shared %r : tensor<64x1xf16, #column> -> : <64x1xf16, #line>
+      %z = tw.shared_load %m : <64x1xf16, #line> -> tensor<64x1xf16, #column>
+      tw.store %os, %z : tensor<64x1x!tw.ptr<f16>, #column>, tensor<64x1xf16, #column>
+      %o = tw.wgmma)");
+    LoopSchedule schedule = planOf(text);
+    ASSERT_EQ(schedule.loads.size(), 3U);
+    EXPECT_TRUE(schedule.loads[2].goesThroughRegisters);
+    EXPECT_EQ(without(schedule, Action::Load), notVisible);
+    EXPECT_EQ(without(schedule, Action::Store), notVisible);
+    EXPECT_EQ(without(schedule, Action::Barrier), notVisible);
+    // Where an iteration lies between, the registers are stored right before they are loaded.
+    EXPECT_EQ(stepOf(schedule, Action::Store).stage, stages - 2);
+    EXPECT_EQ(&stepOf(schedule, Action::Store) < &stepOf(schedule, Action::Load), stages > 2);
+  }
+}
+
 TEST_F(LoopScheduleTest, CopiesMustBecomeVisibleToProductsInBranches) {
   std::string text = productByCpAsync();
   replaceFirst(text, "%n: i32", "%n: i32, %c: i1");
