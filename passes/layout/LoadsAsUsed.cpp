@@ -13,7 +13,9 @@
 //  1. From users to operands: the layout that all users of a load or of an elementwise op
 //     want, by conversions or because they could take it themselves. From operands to
 //     users: ops drop out that have an operand which cannot follow. Until nothing changes.
-//  2. What hangs together is one slice: it takes its layout as a whole or stays.
+//  2. What hangs together is one slice: it takes its layout as a whole or stays. The larger ones
+//     come first. What a few ops make from values that are in the layout already is made so, as
+//     the index of one aligned load among shifted ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,7 +74,7 @@ LayoutAttr LoadsAsUsed::wantedByUsers(Value value) const {
 bool LoadsAsUsed::hasOperandsFor(Operation *op) {
   auto load = llvm::dyn_cast<ir::LoadOp>(op);
   return llvm::all_of(op->getOperands(), [&](Value operand) {
-    if (isMovable(operand, materializer) ||
+    if (isMovable(operand, wanted.lookup(op), materializer) ||
         (load && operand == load.getPointer() && advanceOfPointer(load, materializer)))
       return true;
     Operation *producer = operand.getDefiningOp();
@@ -202,6 +204,17 @@ LoadsAsUsed::Slice LoadsAsUsed::sliceFrom(ir::LoadOp load,
   return slice;
 }
 
+/// Whether the slice can still be retyped: operands are made from what is in their layout already,
+/// and retyping an earlier slice may have changed that, or taken values of this one so.
+bool LoadsAsUsed::isStillLegal(const Slice &slice) {
+  auto isLegal = [&](Operation *op) {
+    return hasOperandsFor(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
+             return llvm::isa<ir::ConvertLayoutOp>(user) || wanted.lookup(user) == slice.layout;
+           });
+  };
+  return llvm::all_of(slice.loads, isLegal) && llvm::all_of(slice.computations, isLegal);
+}
+
 void LoadsAsUsed::retype(const Slice &slice) {
   auto dropConversions = [&](Value value) {
     for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
@@ -212,6 +225,9 @@ void LoadsAsUsed::retype(const Slice &slice) {
         ++removed;
       }
   };
+  // First, as operands that are computed again would be made from what is in the layout already.
+  for (Operation *op : slice.computations)
+    setLayout(op->getResult(0), slice.layout);
   for (ir::LoadOp load : slice.loads) {
     retypeLoad(load, slice.layout, *analyzeAccess(load, *axes, context.target), materializer);
     context.remark(load, {"load-layout", true, {}, {}, "loaded as its users hold it"});
@@ -219,7 +235,6 @@ void LoadsAsUsed::retype(const Slice &slice) {
   }
   for (Operation *op : slice.computations) {
     retypeOperands(op, slice.layout, materializer);
-    setLayout(op->getResult(0), slice.layout);
     dropConversions(op->getResult(0));
   }
 }
@@ -236,15 +251,23 @@ void LoadsAsUsed::run() {
   // Known of the operands as they are: copies of them are not analysed.
   axes.emplace(function);
   llvm::DenseSet<Operation *> seen;
-  for (ir::LoadOp load : loads) {
-    if (seen.contains(load))
-      continue;
-    Slice slice = sliceFrom(load, seen);
-    if (shouldRetype(slice))
+  // A slice may take what another one would retype as it lies: the larger one has its way.
+  auto isLarger = [](const Slice &lhs, const Slice &rhs) {
+    return lhs.loads.size() + lhs.computations.size() > rhs.loads.size() + rhs.computations.size();
+  };
+  std::vector<Slice> slices;
+  for (ir::LoadOp load : loads)
+    if (!seen.contains(load)) {
+      Slice slice = sliceFrom(load, seen);
+      slices.insert(std::upper_bound(slices.begin(), slices.end(), slice, isLarger), slice);
+    }
+  for (const Slice &slice : slices) {
+    if (isStillLegal(slice) && shouldRetype(slice))
       retype(slice);
     else
       refused += static_cast<int>(slice.loads.size());
   }
+  eraseDead(function);
 }
 
 } // namespace tilewright::passes

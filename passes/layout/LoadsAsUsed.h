@@ -52,6 +52,7 @@ private:
   bool hasOperandsFor(mlir::Operation *op);
   Slice sliceFrom(ir::LoadOp load, llvm::DenseSet<mlir::Operation *> &seen) const;
   bool shouldRetype(const Slice &slice);
+  bool isStillLegal(const Slice &slice);
   double savedByLoads(const Slice &slice);
   double spentOnRows(const Slice &slice);
   void retype(const Slice &slice);

@@ -330,11 +330,12 @@ ir::BufferType bufferOfRow(ir::LoadOp load, const AxisAnalysis &axes, const Targ
     int log2Warps = llvm::Log2_32(ir::numWarps(load->getParentOfType<ModuleOp>()));
     LinearLayout layout = layoutToCopy(access, log2Warps, target);
     int bytes = vectorElements(access, layout) * access.elementBytes;
-    bool isMovable = hasMovableOperands(load, materializer);
+    auto attr = ir::LayoutAttr::fromLinear(load.getContext(), layout);
+    bool isMovable = hasMovableOperands(load, attr, materializer);
     if (!areSingle && (bytes < hardware::minCopyBytes || !isMovable))
       return {};
     if (isMovable)
-      retypeLoad(load, ir::LayoutAttr::fromLinear(load.getContext(), layout), access, materializer);
+      retypeLoad(load, attr, access, materializer);
   }
   RankedTensorType type = tileType(load.getResult());
   return bufferFor(type, makeSwizzledShared(ir::log2Shape(type.getShape()), access.elementBytes * 8,

@@ -29,13 +29,14 @@ ir::AddPtrOp advanceOfPointer(ir::LoadOp load, TileMaterializer &materializer) {
   return materializer.isCheap(step) || loop.isDefinedOutsideOfLoop(step) ? advance : nullptr;
 }
 
-bool isMovable(Value operand, TileMaterializer &materializer) {
-  return !isTile(operand) || materializer.isCheap(operand) || TileMaterializer::rowOf(operand);
+bool isMovable(Value operand, ir::LayoutAttr layout, TileMaterializer &materializer) {
+  return !isTile(operand) || materializer.isRestored(operand, layout) ||
+         TileMaterializer::rowOf(operand);
 }
 
-bool hasMovableOperands(ir::LoadOp load, TileMaterializer &materializer) {
+bool hasMovableOperands(ir::LoadOp load, ir::LayoutAttr layout, TileMaterializer &materializer) {
   return llvm::all_of(load->getOperands(), [&](Value operand) {
-    return isMovable(operand, materializer) ||
+    return isMovable(operand, layout, materializer) ||
            (operand == load.getPointer() && advanceOfPointer(load, materializer));
   });
 }
@@ -60,7 +61,7 @@ static void retypePointer(ir::AddPtrOp advance, ir::LayoutAttr layout,
 
 void retypeOperands(Operation *op, ir::LayoutAttr layout, TileMaterializer &materializer) {
   for (OpOperand &operand : op->getOpOperands())
-    if (isTile(operand.get()) && isMovable(operand.get(), materializer))
+    if (isTile(operand.get()) && isMovable(operand.get(), layout, materializer))
       operand.set(materializer.get(operand.get(), layout));
 }
 

@@ -21,10 +21,10 @@ namespace tilewright::passes {
 /// sum. Else null.
 ir::AddPtrOp advanceOfPointer(ir::LoadOp load, TileMaterializer &materializer);
 
-/// Whether `operand` can be had in any layout: by computing it again, or from a row that is
+/// Whether `operand` can be had in `layout`: by computing it again, or from a row that is
 /// converted.
-bool isMovable(mlir::Value operand, TileMaterializer &materializer);
-bool hasMovableOperands(ir::LoadOp load, TileMaterializer &materializer);
+bool isMovable(mlir::Value operand, ir::LayoutAttr layout, TileMaterializer &materializer);
+bool hasMovableOperands(ir::LoadOp load, ir::LayoutAttr layout, TileMaterializer &materializer);
 
 /// Gives the operands of `op` that are movable another layout.
 void retypeOperands(mlir::Operation *op, ir::LayoutAttr layout, TileMaterializer &materializer);

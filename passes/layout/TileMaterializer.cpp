@@ -93,6 +93,29 @@ bool TileMaterializer::isCheap(Value value) {
   return chainCost(value, /*convertsLeaves=*/false) <= maxRecomputeInstructions;
 }
 
+double TileMaterializer::restoringCost(Value value, ir::LayoutAttr layout) {
+  if (!isTile(value) || layoutOf(value) == layout)
+    return 0;
+  double cost = chainCost(value, /*convertsLeaves=*/false);
+  Operation *op = value.getDefiningOp();
+  if (cost <= maxRecomputeInstructions || !op)
+    return cost;
+  if (auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(op))
+    return layoutOf(convert.getSource()) == layout ? 0 : cost;
+  std::optional<double> own = recomputeInstructions(op);
+  if (!own || !ir::isElementwise(op) || layoutRule(op) != LayoutRule::Same)
+    return cost;
+  double restored = *own;
+  for (Value operand : op->getOperands())
+    if (restored <= maxRecomputeInstructions)
+      restored += restoringCost(operand, layout);
+  return restored;
+}
+
+bool TileMaterializer::isRestored(Value value, ir::LayoutAttr layout) {
+  return restoringCost(value, layout) <= maxRecomputeInstructions;
+}
+
 bool TileMaterializer::isCheapAddress(Value value) {
   return llvm::isa<IntegerType, ir::PointerType>(getElementTypeOrSelf(value)) &&
          chainCost(value, /*convertsLeaves=*/true) <= maxRecomputeInstructions;
@@ -117,7 +140,7 @@ Value TileMaterializer::get(Value value, ir::LayoutAttr layout) {
   if (auto convert = value.getDefiningOp<ir::ConvertLayoutOp>())
     return get(convert.getSource(), layout);
   Value result;
-  if (isRemade(value))
+  if (isRemade(value) || isRestored(value, layout))
     result = recompute(value, layout);
   if (!result)
     result = convert(value, layout);

@@ -32,6 +32,9 @@ public:
   /// Whether computing `value` again is better than converting it: known before
   /// layouts are.
   bool isCheap(mlir::Value value);
+  /// Whether a few ops on what is in `layout` already make `value` in it: they take back the
+  /// conversions that it is computed from.
+  bool isRestored(mlir::Value value, ir::LayoutAttr layout);
   /// Whether `value` is best made from a smaller or narrower one.
   static bool isExpansion(mlir::Value value);
   /// The row or column that `value` repeats, of few elements beside it; else null.
@@ -51,6 +54,8 @@ private:
   int conversions = 0, recomputed = 0;
 
   double chainCost(mlir::Value value, bool convertsLeaves);
+  /// The same for `layout`, where conversions from it cost nothing.
+  double restoringCost(mlir::Value value, ir::LayoutAttr layout);
   /// Whether addresses, or a mask, are best computed again from a row or a column that is
   /// converted, such as the pages that a table names.
   bool isCheapAddress(mlir::Value value);
