@@ -16,6 +16,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from harness.assemble import assemble_for
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator, Interpreter
 from harness.element_types import NUMPY_TYPES, exact_values, random_values, special_values
@@ -111,6 +112,22 @@ def test_fast_functions_are_short(name):
 def test_fast_functions_are_for_float32():
     with pytest.raises(tilewright.errors.TilewrightError, match="libdevice.fast_logf needs fp32, got"):
         unary_kernel[(1,)](np.ones(64), np.ones(64), F=libdevice.fast_logf, N=64)
+
+
+@tilewright.jit
+def constant_kernel(out_ptr, F: tl.constexpr, X: tl.constexpr):
+    tl.store(out_ptr, F(X))
+
+
+@pytest.mark.parametrize("value, got", [("two", "str"), (None, "None")])
+@pytest.mark.parametrize("name", ["sqrt_rn", "ilogb", "erfinv"])
+def test_what_is_no_number_is_refused_by_name(name, value, got):
+    expected = f"libdevice.{name}: an operand must be a tensor or a number, got {got}"
+    out, constants = np.ones(1, np.float32), {"F": getattr(libdevice, name), "X": value}
+    with pytest.raises(tilewright.errors.TilewrightError, match=expected):
+        constant_kernel[(1,)](out, **constants)
+    with pytest.raises(tilewright.errors.TilewrightError, match=expected):
+        assemble_for(constant_kernel, "sm_90a", [out], constants)
 
 
 # Values to 20 digits, from published tables.

@@ -30,7 +30,16 @@ def as_reals(name, args):
     One of them must have such a type: narrower ones beside it are widened as arithmetic does,
     but nothing is widened where all are narrow, since that would hide what it costs.
     """
-    tensors = [x for x in map(unwrap, args) if isinstance(x, core.tensor)]
+    args = tuple(map(unwrap, args))
+    tensors = [x for x in args if isinstance(x, core.tensor)]
+    for x in args:
+        if not isinstance(x, core.tensor) and not hasattr(type(x), "__float__"):
+            got = "None" if x is None else type(x).__name__
+            raise errors.make(
+                "E0120",
+                message=f"libdevice.{name}: an operand must be a tensor or a number, got {got}",
+                help="pass a value of the kernel or a Python number",
+            )
     if tensors and not any(x.dtype.is_fp32() or x.dtype.is_fp64() for x in tensors):
         refuse(name, "fp32 or fp64", tensors[0])
     common = core.float64 if any(x.dtype.is_fp64() for x in tensors) else core.float32
