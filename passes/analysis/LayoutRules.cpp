@@ -228,6 +228,10 @@ static bool isOperandInRegisters(OpOperand &use) {
 
 bool isProduct(Operation *op) { return llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op); }
 
+bool isRow(RankedTensorType type) {
+  return llvm::count_if(type.getShape(), [](int64_t size) { return size > 1; }) == 1;
+}
+
 int64_t carriedWords(scf::ForOp loop) {
   int64_t words = 0;
   for (BlockArgument variable : loop.getRegionIterArgs())

@@ -73,6 +73,8 @@ LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index);
 bool readsOperandsFromShared(ir::DotOp dot);
 
 bool isProduct(mlir::Operation *op);
+/// Whether a tile has one long dimension.
+bool isRow(mlir::RankedTensorType type);
 /// Words of a thread in the tiles that `loop` carries, and in the results of its products.
 int64_t carriedWords(mlir::scf::ForOp loop);
 int64_t productWords(mlir::scf::ForOp loop);

@@ -55,8 +55,8 @@ bool fillsRing(Operation *op) { return op->hasAttr(ir::fillsRingAttr); }
 /// What must not run while products read their operands and the wait is further on:
 /// it may reuse their memory, or wait itself.
 bool isObstacle(Operation *op) {
-  return (op->getNumRegions() != 0 && !fillsRing(op)) || llvm::isa<ir::BarrierOp>(op) ||
-         (llvm::isa<ir::SharedStoreOp>(op) && !fillsRing(op));
+  return !fillsRing(op) &&
+         (op->getNumRegions() != 0 || llvm::isa<ir::BarrierOp, ir::SharedStoreOp>(op));
 }
 
 /// Registers of a thread that the results of all products of a block may take for two

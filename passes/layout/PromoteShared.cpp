@@ -253,9 +253,8 @@ bool isInLoopOfProducts(Operation *load) {
 /// TMA fills it would bring a barrier where there may be none.
 bool isRowForOthers(ir::LoadOp load) {
   RankedTensorType type = tileType(load.getResult());
-  auto isLong = [](int64_t size) { return size > 1; };
-  if (llvm::count_if(type.getShape(), isLong) != 1 || tileBytes(type) > maxRowBytes ||
-      load->use_empty() || !load->getBlock()->getOps<ir::DescriptorLoadOp>().empty())
+  if (!isRow(type) || tileBytes(type) > maxRowBytes || load->use_empty() ||
+      !load->getBlock()->getOps<ir::DescriptorLoadOp>().empty())
     return false;
   return llvm::all_of(load->getUsers(), [&](Operation *user) {
     auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user);

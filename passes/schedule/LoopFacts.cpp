@@ -85,12 +85,6 @@ bool LoadFacts::isReadByRegisters() const {
          });
 }
 
-bool LoadFacts::isRow() const {
-  auto isLong = [](int64_t size) { return size > 1; };
-  return !isTma() && !allocs.empty() && llvm::all_of(readers, llvm::IsaPred<ir::SharedLoadOp>) &&
-         llvm::count_if(tileType(load->getResult(0)).getShape(), isLong) == 1;
-}
-
 int64_t LoadFacts::tileBytes() const { return passes::tileBytes(tileType(load->getResult(0))); }
 
 namespace {
@@ -203,7 +197,8 @@ private:
   /// Not where elements are known to follow each other, which cp.async copies at once for a warp.
   bool goesThroughRegisters(ir::LoadOp load, const LoadFacts &facts) {
     RankedTensorType type = tileType(load.getResult());
-    return facts.isRow() && target.hasCpAsync && !load.mayChangeMeanwhile() &&
+    return isRow(type) && target.hasCpAsync && !load.mayChangeMeanwhile() &&
+           llvm::all_of(facts.readers, llvm::IsaPred<ir::SharedLoadOp>) &&
            ir::getLinearLayout(type).inSize(InDim::Register) <= maxSingleElements &&
            analyzeAccess(load, axesOfKernel(), target)->maxVectorElements == 1;
   }

@@ -63,8 +63,6 @@ struct LoadFacts {
   bool isTma() const { return llvm::isa<ir::DescriptorLoadOp>(load); }
   /// Whether TMA brings it, and no product reads it, neither there nor by mma.
   bool isReadByRegisters() const;
-  /// Whether it has one long dimension, and threads take it from each other.
-  bool isRow() const;
   int64_t tileBytes() const;
 };
 

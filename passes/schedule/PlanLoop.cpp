@@ -443,9 +443,8 @@ static LoopPlan planKind(const LoopFacts &facts, const LoopResources &resources)
 
 LoopPlan plan(const LoopFacts &facts, const LoopResources &resources) {
   LoopPlan result = planKind(facts, resources);
-  if (!result.schedule)
-    return result;
-  placeStores(*result.schedule);
+  if (result.schedule)
+    placeStores(*result.schedule);
   return result;
 }
 
