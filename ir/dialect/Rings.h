@@ -5,7 +5,7 @@
 //
 // What: a ring is a buffer in shared memory whose slots are filled by asynchronous copies
 // ahead of their use and filled again afterwards. The pass that makes a ring places the
-// waits, barriers and fences between the accesses of its slots. It says so with the
+// waits and barriers between the accesses of its slots. It says so with the
 // attributes below, so that later passes read how a ring works from the IR.
 //
 //===----------------------------------------------------------------------===//

@@ -16,7 +16,7 @@
 // Plain:
 //
 //     compute the addresses of k + d      (only where a product is in flight)
-//     wait for the copies of k            (cp.async: all but d - 1 groups, and a fence;
+//     wait for the copies of k            (cp.async: all but d - 1 groups;
 //                                          TMA: the mbarrier of the slot)
 //     wait for all products but that of k - 1
 //     barrier                             (copies of all threads are visible, and no
@@ -69,7 +69,7 @@
 // loop leave too few registers.
 //
 // Rows of single elements, as factors of rows a stride apart, go through registers: cp.async
-// would copy lane by lane, which takes 32 accesses of shared memory for a warp, and no less
+// would copy lane by lane, which takes 33 accesses of shared memory for a warp, and no less
 // than 4 bytes. They are stored an iteration after they were loaded, where there is one:
 //
 //     start the copies of k + d
@@ -104,7 +104,7 @@
 // H100, fused_recurrent_gla of flash-linear-attention, 4x2048 tokens, 16 heads of 128: 1.22
 // instead of 3.73 ms, barriers for layouts left out as well (November 2026).
 //
-// This pass places the barriers and fences of rings, and marks the rings (ir/dialect/
+// This pass places the waits and barriers of rings, and marks the rings (ir/dialect/
 // Rings.h); InsertBarriers leaves what is marked alone.
 //
 // An address that another load of the loop brings, as in paged attention, is computed for

@@ -43,7 +43,7 @@
 //
 // Not handled: order between programs beyond what atomics say. The slots of one
 // ring among themselves, barrier objects, and when the data of tw.tma_load has
-// arrived: the pass that makes a ring places its barriers, fences and waits, and
+// arrived: the pass that makes a ring places its barriers and waits, and
 // they count here like any other (a ring against other memory is handled). That a
 // thread waits for its own asynchronous reads before it writes the same buffer:
 // the contract of tw.wgmma and tw.tma_store.

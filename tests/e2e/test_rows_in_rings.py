@@ -104,6 +104,6 @@ def test_rows_are_copied_with_the_operands(name, case, loads):
     loop = compiled.asm["ptx"].split("cp.async.wait_group 1;")[1].split("wgmma.wait_group")[0]
     # A row that stays a load is converted, with barriers of its own. The ring needs one, and no fence.
     assert (loop.count("bar.sync") == 1) == (loads == 4) and "fence.proxy" not in loop
-    # cp.async is as slow as 32 accesses where lanes copy one element, and cannot copy two bytes.
-    goes_through_registers = "spacing" in case or loads == 3
-    assert ("ld.global" in loop) == goes_through_registers and ("st.shared" in loop) == goes_through_registers
+    # Elements that do not follow each other go to the ring through registers.
+    is_loaded = "spacing" in case or loads == 3
+    assert ("ld.global" in loop) == is_loaded and ("st.shared" in loop) == is_loaded
