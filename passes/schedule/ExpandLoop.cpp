@@ -73,6 +73,8 @@ public:
     markStages();
     if (failed(pipeline()))
       return emitError(loc) << "[internal] the schedule of a loop could not be expanded";
+    if (schedule.iterationsFilledBefore)
+      eraseFills();
     selectVersions(inits, range);
     if (schedule.isChained()) {
       peelLast();
@@ -150,6 +152,13 @@ private:
     if (auto defines = op->getAttrOfType<DenseI32ArrayAttr>(definesAttr))
       for (int64_t index = 0; index < defines.size(); index += 2)
         versions[defines[index]].push_back(op->getResult(defines[index + 1]));
+  }
+
+  /// All copies are in the prologue; the loop has only those of iterations that do not exist.
+  void eraseFills() {
+    for (auto branch : llvm::make_early_inc_range(loop.getBody()->getOps<scf::IfOp>()))
+      if (branch->hasAttr(ir::fillsRingAttr))
+        rewriter.eraseOp(branch);
   }
 
   //===--- results of loops that may not run -----------------------------===//

@@ -304,7 +304,7 @@ void markDistinctArguments(scf::ForOp loop, llvm::ArrayRef<Operation *> loads) {
 // The loop
 //===----------------------------------------------------------------------===//
 
-static std::optional<int64_t> tripCount(scf::ForOp loop) {
+std::optional<int64_t> tripCount(scf::ForOp loop) {
   IntegerAttr lower, upper, step;
   if (!matchPattern(loop.getLowerBound(), m_Constant(&lower)) ||
       !matchPattern(loop.getUpperBound(), m_Constant(&upper)) ||

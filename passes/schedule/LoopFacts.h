@@ -134,6 +134,8 @@ struct LoopResources {
   int64_t roomForRings() const { return roomForTiles() - otherSharedBytes; }
 };
 
+/// The iterations of a loop whose bounds are constants.
+std::optional<int64_t> tripCount(mlir::scf::ForOp loop);
 /// Iterations that a load can be ahead of its use: fewer than there are.
 int maxDistance(mlir::scf::ForOp loop);
 

@@ -117,6 +117,8 @@ struct LoopSchedule {
   LoopKind kind = LoopKind::Plain;
   /// Iterations from a copy, or a load into registers where there are no copies, to its use.
   int distance = 0;
+  /// The iterations of a loop all of whose slots are filled before it; otherwise 0.
+  int iterationsFilledBefore = 0;
   llvm::SmallVector<RingLoad> loads;
   llvm::SmallVector<RingPlan, 2> rings;
   /// Loads that go to registers of a later iteration.

@@ -18,6 +18,8 @@ struct ChosenLoads {
   /// Slots of each ring, before a product in flight asks for more: one more than iterations
   /// ahead, or as many, where a slot is filled again in the iteration that has used it.
   int slots = 0;
+  /// Each iteration has a slot of its own: all are filled before the loop, and none in it.
+  bool fillsAllBefore = false;
   /// Into rings, in the order in which these are made.
   llvm::SmallVector<const LoadFacts *> rings;
   /// Into registers.

@@ -135,6 +135,15 @@ static void placeUpToProduct(ScheduleDraft &draft, const LoopFacts &facts, ir::W
   });
 }
 
+/// A loop of few iterations needs no slot twice, so that no copy has to wait for an iteration: the
+/// last one would wait for the memory once more.
+static void fillAllBefore(ChosenLoads &loads, scf::ForOp loop) {
+  if (tripCount(loop) != loads.slots || loads.slots != loads.distance + 1)
+    return;
+  loads.distance = loads.slots;
+  loads.fillsAllBefore = true;
+}
+
 static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resources,
                               const ChosenLoads &loads) {
   ScheduleDraft draft(facts, resources, loads,
@@ -147,10 +156,11 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
       schedule.carriedProducts.push_back(product);
   int numCarried = static_cast<int>(schedule.carriedProducts.size());
   // A slot more saves a barrier: the copies go where nothing in flight reads.
-  bool hasSpareSlot = numCarried > 0 && draft.fitsAnotherSlot(distance + 1);
-  bool needsSecondBarrier = numCarried > 0 && !hasSpareSlot;
+  bool isRefilled = !loads.fillsAllBefore;
+  bool hasSpareSlot = isRefilled && numCarried > 0 && draft.fitsAnotherSlot(distance + 1);
+  bool needsSecondBarrier = isRefilled && numCarried > 0 && !hasSpareSlot;
   // Without a slot to spare the one in use is filled, once all of its readers are through.
-  bool fillsUsedSlot = loads.slots == distance;
+  bool fillsUsedSlot = isRefilled && loads.slots == distance;
   bool isPrivate =
       llvm::all_of(loads.rings, [](const LoadFacts *load) { return load->allocs.empty(); });
   draft.addRing(/*isLater=*/false, {isPrivate ? ir::SlotRelease::None : ir::SlotRelease::Barrier,
@@ -169,7 +179,7 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   if (numCarried > 0 && !needsSecondBarrier)
     draft.place({Action::WaitProducts, stage, nullptr, -1, numCarried});
   // What TMA brings is visible after its mbarrier; the second barrier frees slots then.
-  if (!isPrivate && (hasCpAsync || !(needsSecondBarrier || fillsUsedSlot)))
+  if (!isPrivate && (hasCpAsync || (isRefilled && !needsSecondBarrier && !fillsUsedSlot)))
     draft.place({Action::Barrier, stage});
   draft.placeLoads();
   // Copies wait for nothing; products should start before them.
@@ -430,6 +440,7 @@ static LoopPlan planKind(const LoopFacts &facts, const LoopResources &resources)
     return result;
   }
   if (!facts.chain || !canRunLater(facts, loads)) {
+    fillAllBefore(loads, facts.loop);
     result.schedule = planPlain(facts, resources, loads);
     return result;
   }

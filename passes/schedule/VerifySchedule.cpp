@@ -15,11 +15,13 @@
 //    other threads copied with cp.async after a barrier too.
 //  - A slot is filled again when all reads of its tile are over and the ring's release has
 //    happened since. What goes through registers is stored after it was loaded, into that slot.
+//  - Where all slots are filled before the loop, there are as many as iterations.
 //
 // How: the first three follow from the rings. For the last two the steps are run, as one
 // thread would, for as many rounds as it takes until all slots have been filled a few
 // times. In round t a step of stage s belongs to iteration t - s, and does not happen where
-// there is none yet.
+// there is none yet. In a loop whose slots are filled before it, nothing is copied for
+// iterations after the last one; what registers hold is stored all the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +59,8 @@ static std::string ringProblem(const LoopSchedule &schedule) {
     int index = static_cast<int>(number);
     if (ring.slots < 1)
       return llvm::formatv("ring {0} has no slots", index);
+    if (schedule.iterationsFilledBefore && ring.slots < schedule.iterationsFilledBefore)
+      return llvm::formatv("ring {0} has fewer slots than are filled before the loop", index);
     if (ring.fillStage > ring.useStage)
       return llvm::formatv("ring {0} is used before it is filled", index);
     if (ring.release == ir::SlotRelease::Arrivals && schedule.hasCpAsync(index))
@@ -136,6 +140,8 @@ public:
           llvm::count_if(schedule.steps, [&](const Step &step) { return reads(step, number); }));
       rounds = std::max(rounds, schedule.lastStage() + 3 * ring.slots + 2);
     }
+    if (schedule.iterationsFilledBefore)
+      rounds = schedule.lastStage() + schedule.iterationsFilledBefore;
   }
 
   std::string run() {
@@ -200,9 +206,12 @@ private:
     case Action::Fill:
       return fill(step.index, iteration);
     case Action::Load:
-      slotOf(step.index, iteration).isLoaded = true;
+      if (exists(iteration))
+        slotOf(step.index, iteration).isLoaded = true;
       return "";
     case Action::Store:
+      if (!exists(iteration))
+        return overwrite(step.index, iteration);
       slotOf(step.index, iteration).isStored = slotOf(step.index, iteration).isLoaded;
       return "";
     case Action::Release:
@@ -275,7 +284,20 @@ private:
     return "";
   }
 
+  bool exists(int iteration) const {
+    return !schedule.iterationsFilledBefore || iteration < schedule.iterationsFilledBefore;
+  }
+
   std::string fill(int ring, int iteration) {
+    if (exists(iteration))
+      if (std::string problem = overwrite(ring, iteration); !problem.empty())
+        return problem;
+    if (schedule.hasCpAsync(ring))
+      commits.push_back({ring, iteration});
+    return "";
+  }
+
+  std::string overwrite(int ring, int iteration) {
     Slot &slot = slotOf(ring, iteration);
     const RingPlan &plan = schedule.rings[ring];
     bool isFree = plan.release == ir::SlotRelease::Arrivals ? slot.isReleased
@@ -287,8 +309,6 @@ private:
     slot = Slot();
     slot.tile = iteration;
     slot.isStored = !schedule.hasStores(ring);
-    if (schedule.hasCpAsync(ring))
-      commits.push_back({ring, iteration});
     return "";
   }
 };

@@ -252,6 +252,34 @@ TEST_F(LoopScheduleTest, RowsThatGoThroughRegistersAreLoadedAndStored) {
   }
 }
 
+/// So many iterations of 64.
+std::string shortened(std::string text, int iterations) {
+  replaceFirst(text, "%c0 =",
+               "%end = arith.constant " + std::to_string(64 * iterations) + " : i32\n    %c0 =");
+  replaceFirst(text, "to %n", "to %end");
+  return text;
+}
+
+TEST_F(LoopScheduleTest, ShortLoopsAreFilledBefore) {
+  for (const std::string &text : {productByTma(), productByCpAsync(), stream()}) {
+    LoopSchedule schedule = planOf(shortened(text, /*iterations=*/2));
+    EXPECT_EQ(schedule.iterationsFilledBefore, 2);
+    EXPECT_EQ(schedule.distance, 2);
+    EXPECT_EQ(schedule.slots(), 2);
+    EXPECT_EQ(without(schedule, schedule.hasTma() ? Action::WaitTiles : Action::WaitCopies),
+              notArrived);
+    EXPECT_EQ(without(schedule, Action::Fill), "a slot of ring 0 is read without its tile");
+    --schedule.rings.front().slots;
+    EXPECT_EQ(verify(schedule), "ring 0 has fewer slots than are filled before the loop");
+  }
+  LoopSchedule byThreads = planOf(shortened(productByCpAsync(), /*iterations=*/3));
+  EXPECT_EQ(byThreads.iterationsFilledBefore, 3);
+  EXPECT_EQ(without(byThreads, Action::Barrier), notVisible);
+  // Of three stages there is no slot for a fourth iteration.
+  byThreads = planOf(shortened(productByCpAsync(), /*iterations=*/4));
+  EXPECT_EQ(byThreads.iterationsFilledBefore, 0);
+}
+
 TEST_F(LoopScheduleTest, CopiesMustBecomeVisibleToProductsInBranches) {
   std::string text = productByCpAsync();
   replaceFirst(text, "%n: i32", "%n: i32, %c: i1");
