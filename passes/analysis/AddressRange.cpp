@@ -10,7 +10,10 @@
 #include "passes/analysis/LayoutRules.h"
 
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -37,6 +40,7 @@ static std::optional<AddressRange> add(std::optional<AddressRange> lhs,
   lhs->factors.remove_if([](auto &entry) { return entry.second == 0; });
   lhs->low += sign > 0 ? rhs->low : -rhs->high;
   lhs->high += sign > 0 ? rhs->high : -rhs->low;
+  lhs->step = std::gcd(lhs->step, rhs->step);
   return checked(std::move(*lhs));
 }
 
@@ -56,6 +60,7 @@ static std::optional<AddressRange> scale(std::optional<AddressRange> range, int6
   int64_t low = range->low * factor, high = range->high * factor;
   range->low = std::min(low, high);
   range->high = std::max(low, high);
+  range->step *= std::abs(factor);
   return checked(std::move(*range));
 }
 
@@ -91,6 +96,20 @@ static std::optional<AddressRange> ofLoopVariable(BlockArgument argument) {
   return range;
 }
 
+/// One of the values that the same op on the same operands computes: branches next to each other
+/// compute an offset each for itself.
+static Value representative(Value value) {
+  auto result = llvm::dyn_cast<OpResult>(value);
+  if (!result || result.getOwner()->getNumOperands() == 0 || !isPure(result.getOwner()))
+    return value;
+  auto isSame = [&](Operation *user) {
+    return OperationEquivalence::isEquivalentTo(user, result.getOwner(),
+                                                OperationEquivalence::IgnoreLocations);
+  };
+  auto users = result.getOwner()->getOperand(0).getUsers();
+  return (*llvm::find_if(users, isSame))->getResult(result.getResultNumber());
+}
+
 std::optional<AddressRange> addressRange(Value value) {
   using Range = std::optional<AddressRange>;
   auto symbol = [&]() -> Range {
@@ -101,18 +120,19 @@ std::optional<AddressRange> addressRange(Value value) {
     if (isTile(value))
       return std::nullopt;
     AddressRange range;
-    range.factors[value] = 1;
+    range.factors[representative(value)] = 1;
     return range;
   };
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)) && number.getSignificantBits() <= 41)
-    return AddressRange{{}, number.getSExtValue(), number.getSExtValue()};
+    return AddressRange{{}, number.getSExtValue(), number.getSExtValue(), 0};
   Operation *op = value.getDefiningOp();
   if (!op)
     return symbol();
   return llvm::TypeSwitch<Operation *, Range>(op)
       .Case([&](ir::RangeOp range) -> Range {
-        return AddressRange{{}, int32_t(range.getStart()), int64_t(int32_t(range.getEnd())) - 1};
+        int64_t first = int32_t(range.getStart()), last = int64_t(int32_t(range.getEnd())) - 1;
+        return AddressRange{{}, first, last, first < last};
       })
       .Case<ir::SplatOp, ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp,
             ir::HintOp, ir::ConvertLayoutOp, arith::ExtSIOp>(
@@ -149,8 +169,15 @@ static bool sameFactors(const AddressRange &lhs, const AddressRange &rhs) {
   return true;
 }
 
+/// Whether the steps keep the two apart, also when one is moved by multiples of `advance`.
+static bool areInterleaved(const AddressRange &lhs, const AddressRange &rhs, int64_t advance) {
+  int64_t step = std::gcd(std::gcd(lhs.step, rhs.step), advance);
+  return step != 0 && (lhs.low - rhs.low) % step != 0;
+}
+
 bool areDisjoint(const AddressRange &lhs, const AddressRange &rhs) {
-  return sameFactors(lhs, rhs) && (lhs.high < rhs.low || rhs.high < lhs.low);
+  return sameFactors(lhs, rhs) &&
+         (lhs.high < rhs.low || rhs.high < lhs.low || areInterleaved(lhs, rhs, /*advance=*/0));
 }
 
 bool areDisjointAcross(Operation *loop, const AddressRange &lhs, const AddressRange &rhs) {
@@ -169,7 +196,8 @@ bool areDisjointAcross(Operation *loop, const AddressRange &lhs, const AddressRa
     advance += *step * factor;
   }
   // One iteration or more apart: at least |advance| elements.
-  return std::abs(advance) > std::max(lhs.high - rhs.low, rhs.high - lhs.low);
+  return std::abs(advance) > std::max(lhs.high - rhs.low, rhs.high - lhs.low) ||
+         areInterleaved(lhs, rhs, advance);
 }
 
 } // namespace tilewright::passes

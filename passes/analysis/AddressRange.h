@@ -3,12 +3,13 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the addresses of an access as scalars times constants plus an interval:
+// What: the addresses of an access as scalars times constants plus an interval with a step:
 //
-//     base + 1 * start + [0, 1023] elements
+//     base + 1 * start + [0, 1022] in steps of 2 elements
 //
 // so that two accesses, also of different iterations of a loop, can be shown not
-// to overlap: a loop that goes along a row in place needs no barriers.
+// to overlap: a loop that goes along a row in place needs no barriers, and neither
+// do the even and the odd elements of a row.
 //
 // Not handled: offsets with an unknown factor per element (a row stride). They
 // have no such form, and then nothing is known.
@@ -31,6 +32,8 @@ struct AddressRange {
   llvm::SmallMapVector<mlir::Value, int64_t, 4> factors;
   /// What is added, over all elements, in elements; both ends included.
   int64_t low = 0, high = 0;
+  /// They lie multiples of this from `low`, as `high` does; 0 where there is only one.
+  int64_t step = 0;
 };
 
 /// The elements that a pointer or an integer, tile or scalar, may be.

@@ -54,6 +54,20 @@ std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &
   return std::nullopt;
 }
 
+bool reachesStoresOnly(ir::LoadOp load) {
+  llvm::SetVector<Operation *> reached;
+  reached.insert(load);
+  for (size_t index = 0; index < reached.size(); ++index)
+    for (Operation *user : reached[index]->getUsers()) {
+      bool passesOn = ir::isElementwise(user) && isMemoryEffectFree(user);
+      if (!passesOn && !llvm::isa<ir::StoreOp>(user))
+        return false;
+      if (passesOn)
+        reached.insert(user);
+    }
+  return true;
+}
+
 bool canBeCopiedAhead(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target) {
   auto loop = llvm::dyn_cast<scf::ForOp>(load->getParentOp());
   return loop && ir::stagesOf(loop) > 1 && !asyncCopyObstacle(load, target) &&

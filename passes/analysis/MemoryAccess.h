@@ -58,6 +58,10 @@ bool fillsWithZeros(ir::LoadOp load);
 /// of memory; nothing where it can.
 std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &target);
 
+/// Whether what is loaded goes, element by element, to nothing but stores. Threads that hold copies
+/// of elements store none of them, so that it does not matter what these load.
+bool reachesStoresOnly(ir::LoadOp load);
+
 /// Whether PipelineLoops should copy what `load` reads in its loop ahead: not where elements have
 /// one address, which registers hold once.
 bool canBeCopiedAhead(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target);

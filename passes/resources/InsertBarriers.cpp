@@ -26,7 +26,8 @@
 //  all threads can wait for each other.
 //  Global memory: of two accesses that may alias (AliasInfo.h), one of them a
 //  write, the later one needs a barrier before it unless each element is touched
-//  by the same thread: same pointers in the same layout, without copies.
+//  by the same thread: same pointers in the same layout, without copies, or where
+//  only the thread that stores needs what was loaded.
 //  Scalar atomics are done by one thread for all: a releasing one waits for
 //  everyone's accesses first; accesses after an acquiring one wait for it.
 //
@@ -233,19 +234,26 @@ private:
 
   //===--- conflicts in global memory ------------------------------------===//
 
+  /// Whether it matters which of the threads that hold an element access it: not for stores,
+  /// which one of them does, and not for what only stores need.
+  static bool concernsCopies(Operation *op) {
+    auto load = llvm::dyn_cast<ir::LoadOp>(op);
+    return load ? !reachesStoresOnly(load) : !llvm::isa<ir::StoreOp>(op);
+  }
+
   /// Whether each element of both accesses belongs to one thread.
   bool isThreadLocal(Operation *lhs, Operation *rhs, Operation *loop) const {
     Value pointer = accessPointer(lhs);
     // The types hold the layouts: equal values, equal layouts.
     if (pointer != accessPointer(rhs) || loop)
       return false;
-    bool bothWrite = llvm::isa<ir::StoreOp>(lhs) && llvm::isa<ir::StoreOp>(rhs);
+    if (!concernsCopies(lhs) && !concernsCopies(rhs))
+      return true;
     RankedTensorType type = tileType(pointer);
     if (!type)
-      return bothWrite;
+      return false;
     LinearLayout layout = ir::getLinearLayout(type);
-    return bothWrite || (duplicateThreadMasks(layout).isZero() &&
-                         ir::duplicateBlockMask(layout, numBlocks) == 0);
+    return duplicateThreadMasks(layout).isZero() && ir::duplicateBlockMask(layout, numBlocks) == 0;
   }
 
   /// Whether the addresses show that the accesses never overlap.

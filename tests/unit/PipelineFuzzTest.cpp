@@ -164,6 +164,8 @@ private:
 
   void observeGlobal(Operation *op, Value pointer) {
     bool isWrite = llvm::isa<ir::StoreOp>(op);
+    auto load = llvm::dyn_cast<ir::LoadOp>(op);
+    bool isForOwners = load ? passes::reachesStoresOnly(load) : isWrite;
     auto type = llvm::cast<RankedTensorType>(pointer.getType());
     LinearLayout layout = ir::getLinearLayout(type);
     HardwareIndex copies = duplicateThreadMasks(layout);
@@ -171,8 +173,9 @@ private:
     int bytes = pointeeBytes(type);
     for (int warp = 0; warp < numWarps; ++warp)
       for (int lane = 0; lane < 32; ++lane) {
-        // One of the threads that hold copies stores.
-        if (isWrite && ((lane & copies[InDim::Lane]) | (warp & copies[InDim::Warp])))
+        // One of the threads that hold copies stores. What only that one needs, the others may
+        // load at any time.
+        if (isForOwners && ((lane & copies[InDim::Lane]) | (warp & copies[InDim::Warp])))
           continue;
         for (int reg = 0; reg < layout.inSize(InDim::Register); ++reg) {
           uint32_t element = layout.apply(reg, lane, warp);

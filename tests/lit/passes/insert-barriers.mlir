@@ -155,6 +155,92 @@ module attributes {tw.num_warps = 4 : i32} {
 }
 
 // -----
+// Even and odd elements of one row, also where each branch computes its own offset.
+// CHECK-LABEL: @interleaved
+// CHECK-NOT: tw.barrier
+// Steps of 3 and 2 meet.
+// CHECK-LABEL: @steps_that_meet
+// CHECK: tw.barrier
+#e = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128], block = []>
+#f = #tw.layout<register = [128], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @interleaved(%p: !tw.ptr<f32>, %x: tensor<256xf32, #e>, %i: i32, %n: i32, %c: i1) {
+    scf.if %c {
+      %off = arith.muli %i, %n : i32
+      %q = tw.addptr %p, %off : !tw.ptr<f32>, i32
+      %two = arith.constant dense<2> : tensor<256xi32, #e>
+      %range = tw.range 0 to 256 : tensor<256xi32, #e>
+      %even = arith.muli %range, %two : tensor<256xi32, #e>
+      %s = tw.splat %q : !tw.ptr<f32> -> tensor<256x!tw.ptr<f32>, #e>
+      %qs = tw.addptr %s, %even : tensor<256x!tw.ptr<f32>, #e>, tensor<256xi32, #e>
+      tw.store %qs, %x : tensor<256x!tw.ptr<f32>, #e>, tensor<256xf32, #e>
+    }
+    scf.if %c {
+      %off = arith.muli %i, %n : i32
+      %q = tw.addptr %p, %off : !tw.ptr<f32>, i32
+      %one = arith.constant dense<1> : tensor<256xi32, #f>
+      %two = arith.constant dense<2> : tensor<256xi32, #f>
+      %range = tw.range 0 to 256 : tensor<256xi32, #f>
+      %even = arith.muli %range, %two : tensor<256xi32, #f>
+      %odd = arith.addi %even, %one : tensor<256xi32, #f>
+      %s = tw.splat %q : !tw.ptr<f32> -> tensor<256x!tw.ptr<f32>, #f>
+      %qs = tw.addptr %s, %odd : tensor<256x!tw.ptr<f32>, #f>, tensor<256xi32, #f>
+      %0 = tw.load %qs : tensor<256x!tw.ptr<f32>, #f> -> tensor<256xf32, #f>
+      tw.store %qs, %0 : tensor<256x!tw.ptr<f32>, #f>, tensor<256xf32, #f>
+    }
+    return
+  }
+  func.func @steps_that_meet(%p: !tw.ptr<f32>, %x: tensor<256xf32, #e>) -> tensor<256xf32, #f> {
+    %three = arith.constant dense<3> : tensor<256xi32, #e>
+    %range = tw.range 0 to 256 : tensor<256xi32, #e>
+    %third = arith.muli %range, %three : tensor<256xi32, #e>
+    %s = tw.splat %p : !tw.ptr<f32> -> tensor<256x!tw.ptr<f32>, #e>
+    %qs = tw.addptr %s, %third : tensor<256x!tw.ptr<f32>, #e>, tensor<256xi32, #e>
+    tw.store %qs, %x : tensor<256x!tw.ptr<f32>, #e>, tensor<256xf32, #e>
+    %one = arith.constant dense<1> : tensor<256xi32, #f>
+    %two = arith.constant dense<2> : tensor<256xi32, #f>
+    %ranges = tw.range 0 to 256 : tensor<256xi32, #f>
+    %even = arith.muli %ranges, %two : tensor<256xi32, #f>
+    %odd = arith.addi %even, %one : tensor<256xi32, #f>
+    %t = tw.splat %p : !tw.ptr<f32> -> tensor<256x!tw.ptr<f32>, #f>
+    %ts = tw.addptr %t, %odd : tensor<256x!tw.ptr<f32>, #f>, tensor<256xi32, #f>
+    %0 = tw.load %ts : tensor<256x!tw.ptr<f32>, #f> -> tensor<256xf32, #f>
+    return %0 : tensor<256xf32, #f>
+  }
+}
+
+// -----
+#c = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [0, 0], block = []>
+
+// What only the thread that stores needs may differ in the others; a sum is needed by all.
+// CHECK-LABEL: @only_for_stores
+// CHECK-NOT: tw.barrier
+// CHECK-LABEL: @for_a_sum
+// CHECK: tw.barrier
+// CHECK-NEXT: tw.store
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @only_for_stores(%q: tensor<32x!tw.ptr<f32>, #c>, %p: !tw.ptr<f32>) {
+    %0 = tw.load %q : tensor<32x!tw.ptr<f32>, #c> -> tensor<32xf32, #c>
+    %1 = arith.mulf %0, %0 : tensor<32xf32, #c>
+    tw.store %q, %1 : tensor<32x!tw.ptr<f32>, #c>, tensor<32xf32, #c>
+    %2 = tw.load %p : !tw.ptr<f32> -> f32
+    %3 = arith.addf %2, %2 : f32
+    tw.store %p, %3 : !tw.ptr<f32>, f32
+    return
+  }
+  func.func @for_a_sum(%q: tensor<32x!tw.ptr<f32>, #c>) -> f32 {
+    %0 = tw.load %q : tensor<32x!tw.ptr<f32>, #c> -> tensor<32xf32, #c>
+    tw.store %q, %0 : tensor<32x!tw.ptr<f32>, #c>, tensor<32xf32, #c>
+    %1 = tw.reduce %0 axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.addf %l, %r : f32
+      tw.yield %c : f32
+    } : (tensor<32xf32, #c>) -> f32
+    return %1 : f32
+  }
+}
+
+// -----
 // A scalar is stored by one thread; all threads load it.
 // CHECK-LABEL: @scalar
 // CHECK: tw.store
