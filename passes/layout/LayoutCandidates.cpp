@@ -66,9 +66,30 @@ LayoutAttr LayoutCandidates::makeLayout(RankedTensorType type, const std::vector
   return attr(layout);
 }
 
+/// Whether `value` goes, element by element, to tw.split only.
+static bool isOnlySplit(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+    return llvm::isa<ir::SplitOp>(user) ||
+           (ir::isElementwise(user) && isOnlySplit(user->getResult(0)));
+  });
+}
+
+LayoutAttr LayoutCandidates::coalescedPairs(const MemoryAccess &access) const {
+  int last = static_cast<int>(access.type.getRank()) - 1;
+  llvm::SmallVector<int64_t> pairs(access.type.getShape());
+  pairs[last] /= 2;
+  LayoutAttr ofPairs = makeLayout(access.type.clone(pairs), rowMajorOrder(last + 1), /*vector=*/1);
+  return attr(withRunsInThread(ofPairs.toLinear(pairs), last, /*log2Run=*/1));
+}
+
 LayoutAttr LayoutCandidates::coalesced(const MemoryAccess &access) const {
   if (!access.isLoad())
     return makeLayout(access.type, access.order, access.maxVectorElements);
+  // Threads that hold both elements of a pair exchange none. A row of pairs spread one element to
+  // a thread is loaded by half of the warps instead.
+  int64_t threads = int64_t(1) << (target.log2WarpSize + log2Warps);
+  if (access.type.getNumElements() <= threads && isOnlySplit(access.op->getResult(0)))
+    return coalescedPairs(access);
   // Keys of paged attention come in pieces of 16 bytes, of one token after the other: H100,
   // vLLM's decoding, 64 requests with 32 heads of 128 columns of 8 bits, 790 -> 644 us (Triton
   // 3.6: 628); of 16 bits, one head, 128 -> 117 us (75).

@@ -48,6 +48,8 @@ public:
   const MemoryAccess *accessOf(mlir::Operation *op) const;
 
 private:
+  /// For a tile of pairs, each in one thread.
+  ir::LayoutAttr coalescedPairs(const MemoryAccess &access) const;
   void collectAccesses(mlir::func::FuncOp function);
   ir::LayoutAttr makeLayout(mlir::RankedTensorType type, const std::vector<int> &order, int vector,
                             const std::vector<int> &log2Repeats = {},

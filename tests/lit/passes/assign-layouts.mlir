@@ -492,3 +492,33 @@ module attributes {tw.num_warps = 4 : i32} {
     return
   }
 }
+
+// -----
+// Pairs that are split: each in one thread, though half of the threads hold copies then. With
+// more elements a thread has them anyway.
+// CHECK-LABEL: @pairs
+// CHECK: tw.load {{.*}} -> tensor<64x2xf32, #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [64, 0], block = []>>
+// CHECK-NOT: tw.convert_layout
+// CHECK: tw.split
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @pairs(%p: !tw.ptr<f32> {tw.divisibility = 16 : i64}) {
+    %r = tw.range 0 to 64 : tensor<64xi32>
+    %two = arith.constant dense<2> : tensor<64xi32>
+    %even = arith.muli %r, %two : tensor<64xi32>
+    %rows = tw.expand_dims %even, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %h = tw.range 0 to 2 : tensor<2xi32>
+    %columns = tw.expand_dims %h, 0 : tensor<2xi32> -> tensor<1x2xi32>
+    %a = tw.broadcast %rows : tensor<64x1xi32> -> tensor<64x2xi32>
+    %b = tw.broadcast %columns : tensor<1x2xi32> -> tensor<64x2xi32>
+    %offset = arith.addi %a, %b : tensor<64x2xi32>
+    %ps = tw.splat %p : !tw.ptr<f32> -> tensor<64x2x!tw.ptr<f32>>
+    %q = tw.addptr %ps, %offset : tensor<64x2x!tw.ptr<f32>>, tensor<64x2xi32>
+    %x = tw.load %q : tensor<64x2x!tw.ptr<f32>> -> tensor<64x2xf32>
+    %l, %m = tw.split %x : tensor<64x2xf32> -> tensor<64xf32>, tensor<64xf32>
+    %s = arith.addf %l, %m : tensor<64xf32>
+    %o = tw.splat %p : !tw.ptr<f32> -> tensor<64x!tw.ptr<f32>>
+    %os = tw.addptr %o, %r : tensor<64x!tw.ptr<f32>>, tensor<64xi32>
+    tw.store %os, %s : tensor<64x!tw.ptr<f32>>, tensor<64xf32>
+    return
+  }
+}
