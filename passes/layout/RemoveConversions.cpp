@@ -19,8 +19,8 @@
 //  5. raising: in a loop, what an elementwise op makes is converted by way of its operands
 //     where that is less work per iteration, as where all but a row come from outside.
 //  6. waiting: outside of loops, a conversion or what is computed from one loaded tile
-//     follows later loads if it is needed only after them. Its barrier, or its need of what
-//     was loaded, would keep them from starting together.
+//     follows later loads, or a loop or a branch that loads, if it is needed only after them.
+//     Its barrier, or its need of what was loaded, would keep them from starting together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -272,16 +272,40 @@ private:
         if (!first || here->isBeforeInBlock(first))
           first = here;
       }
-      auto isLoad = [](Operation &between) { return llvm::isa<ir::LoadOp>(between); };
-      if (first && llvm::any_of(llvm::make_range(op->getIterator(), first->getIterator()), isLoad))
+      auto delays = [&](Operation &between) {
+        return llvm::isa<ir::LoadOp>(between) ||
+               (waitsInFewerRegisters(op) && loadsInside(between));
+      };
+      if (first && llvm::any_of(llvm::make_range(op->getIterator(), first->getIterator()), delays))
         op->moveBefore(first);
     }
+  }
+
+  static bool loadsInside(Operation &op) {
+    if (op.getNumRegions() == 0)
+      return false;
+    auto interruptAtLoad = [](Operation *inner) {
+      return llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(inner) ? WalkResult::interrupt()
+                                                                : WalkResult::advance();
+    };
+    return op.walk(interruptAtLoad).wasInterrupted();
+  }
+
+  /// Whether the tiles that `op` takes are no more, in registers, than what it makes: a loop has
+  /// to keep them instead.
+  static bool waitsInFewerRegisters(Operation *op) {
+    int64_t words = 0;
+    for (Value operand : op->getOperands())
+      if (RankedTensorType type = tileType(operand))
+        words += wordsPerThread(type);
+    return words <= wordsPerThread(tileType(op->getResult(0)));
   }
 
   static Value originOf(Operation *op, const llvm::DenseMap<Value, Value> &origins,
                         TileMaterializer &materializer) {
     bool isComputation = ir::isElementwise(op) && isMemoryEffectFree(op);
-    if (!isTile(op->getResult(0)) || !(isComputation || llvm::isa<ir::ConvertLayoutOp>(op)))
+    bool isRenamed = llvm::isa<ir::ExpandDimsOp, ir::BroadcastOp, ir::ConvertLayoutOp>(op);
+    if (!isTile(op->getResult(0)) || !(isComputation || isRenamed))
       return {};
     Value origin;
     for (Value operand : op->getOperands()) {

@@ -4,6 +4,12 @@
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
 
+#line = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [0, 0], block = []>
+#thread = #tw.layout<register = [8], lane = [0, 0, 1, 2, 4], warp = [16, 0], block = []>
+#column = #tw.layout<register = [8], lane = [0, 0, 1, 2, 4], warp = [16, 0], block = []>
+#wide = #tw.layout<register = [1, 2, 4, 8, 16, 32], lane = [64, 128, 256, 512, 1024], warp = [2048, 0], block = []>
+#narrow = #tw.layout<register = [32, 64, 128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [1024, 2048], block = []>
+
 module attributes {tw.num_warps = 4 : i32} {
   // CHECK-LABEL: func.func @two
   // CHECK: tw.load %arg0
@@ -45,6 +51,34 @@ module attributes {tw.num_warps = 4 : i32} {
       scf.yield %v : tensor<512xf32, #b>
     }
     return %r : tensor<512xf32, #b>
+  }
+
+  // So it is with loops that load, and what is made of it goes along; not where a loop would
+  // have to keep more for it.
+  // CHECK-LABEL: func.func @behind_loop
+  // CHECK: tw.convert_layout {{.*}} -> tensor<128x32xf32, #tw.layout<register = [32,
+  // CHECK: scf.for
+  // CHECK: scf.yield
+  // CHECK: tw.convert_layout
+  // CHECK-NEXT: tw.expand_dims
+  // CHECK-NEXT: arith.mulf
+  func.func @behind_loop(%p: tensor<32x!tw.ptr<f32>, #line>, %q: tensor<512x!tw.ptr<f32>, #a>, %w: tensor<128x32x!tw.ptr<f32>, #wide>, %n: i32) -> (tensor<32x1xf32, #column>, tensor<512xf32, #a>, tensor<128x32xf32, #narrow>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<512xf32, #a>
+    %x = tw.load %p : tensor<32x!tw.ptr<f32>, #line> -> tensor<32xf32, #line>
+    %c = tw.convert_layout %x : tensor<32xf32, #line> -> tensor<32xf32, #thread>
+    %e = tw.expand_dims %c, 1 : tensor<32xf32, #thread> -> tensor<32x1xf32, #column>
+    %v = tw.load %w : tensor<128x32x!tw.ptr<f32>, #wide> -> tensor<128x32xf32, #wide>
+    %d = tw.convert_layout %v : tensor<128x32xf32, #wide> -> tensor<128x32xf32, #narrow>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<512xf32, #a>) : i32 {
+      %y = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+      %u = arith.addf %y, %sum : tensor<512xf32, #a>
+      scf.yield %u : tensor<512xf32, #a>
+    }
+    %m = arith.mulf %e, %e : tensor<32x1xf32, #column>
+    %s = arith.addf %d, %d : tensor<128x32xf32, #narrow>
+    return %m, %r, %s : tensor<32x1xf32, #column>, tensor<512xf32, #a>, tensor<128x32xf32, #narrow>
   }
 
   // Widened and scaled later: what was loaded takes half of the registers meanwhile.
