@@ -51,6 +51,11 @@ mlir::LogicalResult mapInSinglePrecision(
 /// are in no such words, or the op is another one.
 bool lowerBytesInWords(mlir::Operation *op, FunctionLowering &lowering);
 
+/// Bits and shifts of 16-bit integers, two in a word, where they are in such words already; and
+/// bytes widened for them. False for other ops, and elsewhere.
+bool lowerHalvesInWords(mlir::Operation *op, FunctionLowering &lowering);
+bool widenBytesToHalves(mlir::Operation *op, FunctionLowering &lowering);
+
 /// Conversions of small integers to f16 and bf16 by packed arithmetic; false where that cannot be.
 bool castSmallIntegers(mlir::Operation *op, FunctionLowering &lowering);
 

@@ -271,6 +271,8 @@ static LogicalResult lowerFloatCast(Operation *op, FunctionLowering &lowering) {
 
 template <typename Target>
 static LogicalResult lowerIntegerCast(Operation *op, FunctionLowering &lowering) {
+  if (llvm::isa<arith::ExtUIOp>(op) && widenBytesToHalves(op, lowering))
+    return success();
   Type to = lowering.registerType(resultElementType(op));
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     return lowering.builder.create<Target>(lowering.loc, to, operands[0]);

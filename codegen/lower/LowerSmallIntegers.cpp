@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: sums, bits and shifts of 8-bit integers, four at a time in the word that they were
-// loaded in; and integers of few bits as f16 or bf16, two at a time. Quantised weights take
-// this way to a product in each of its steps.
+// loaded in; bits and shifts of 16-bit integers two at a time; and integers of few bits as f16 or
+// bf16, two at a time. Quantised weights take this way to a product in each of its steps.
 //
 // How: the bits 0x6400 + u of an f16 are the number 1024 + u for all u below 1024, and 0x4300 + u
 // of a bf16 are 128 + u below 128. So a permutation of bytes puts the exponent beside the integer,
@@ -134,6 +134,102 @@ bool lowerBytesInWords(Operation *op, FunctionLowering &lowering) {
                             : combineBytes(build, op, operands[0][index], operands[1][index]));
   lowering.set(op->getResult(0), unpackWords(lowering, WordFormat(8, 4 * words.size()), words,
                                              lowering.builder.getI8Type()));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Two halves in a word
+//===----------------------------------------------------------------------===//
+
+/// The word that has two elements in its halves; null where they are on their own.
+static Value wordOfHalves(FunctionLowering &lowering, Value low, Value high) {
+  auto takenFrom = [](Value half, int64_t index) -> Value {
+    auto taken = half.getDefiningOp<LLVM::ExtractElementOp>();
+    llvm::APInt position;
+    bool isAt = taken && matchPattern(taken.getPosition(), m_ConstantInt(&position)) &&
+                position.getSExtValue() == index;
+    return isAt ? taken.getVector() : Value();
+  };
+  Value pair = takenFrom(low, 0);
+  if (!pair || takenFrom(high, 1) != pair)
+    return {};
+  if (auto bits = pair.getDefiningOp<LLVM::BitcastOp>(); bits && bits.getArg().getType().isInteger(32))
+    return bits.getArg();
+  return lowering.builder.create<LLVM::BitcastOp>(lowering.loc, lowering.builder.getI32Type(), pair);
+}
+
+/// The words that all registers of a tile of 16-bit integers are in; empty where they are not.
+static llvm::SmallVector<Value> wordsOfHalves(FunctionLowering &lowering, Value tile) {
+  const Registers &registers = lowering.get(tile);
+  llvm::SmallVector<Value> words;
+  for (size_t index = 0; index + 1 < registers.size(); index += 2) {
+    Value word = wordOfHalves(lowering, registers[index], registers[index + 1]);
+    if (!word)
+      return {};
+    words.push_back(word);
+  }
+  return words;
+}
+
+static void setHalves(Operation *op, FunctionLowering &lowering, llvm::ArrayRef<Value> words) {
+  lowering.set(op->getResult(0), unpackWords(lowering, WordFormat(16, 2 * words.size()), words,
+                                             lowering.builder.getIntegerType(16)));
+}
+
+static bool isShiftOfHalves(Operation *op) { return llvm::isa<arith::ShLIOp, arith::ShRUIOp>(op); }
+
+static bool isDoneInHalves(Operation *op) {
+  return getElementTypeOrSelf(op->getResult(0)).isInteger(16) &&
+         (isShiftOfHalves(op) || llvm::isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op));
+}
+
+bool lowerHalvesInWords(Operation *op, FunctionLowering &lowering) {
+  if (!isDoneInHalves(op) || lowering.get(op->getOperand(0)).size() % 2 != 0)
+    return false;
+  bool isShift = isShiftOfHalves(op);
+  std::optional<uint64_t> amount = isShift ? ir::constantInteger(op->getOperand(1)) : std::nullopt;
+  if (isShift && (!amount || *amount >= 16))
+    return false;
+  size_t count = lowering.get(op->getOperand(0)).size() / 2;
+  llvm::SmallVector<llvm::SmallVector<Value>> operands;
+  for (Value operand : op->getOperands().take_front(isShift ? 1 : 2)) {
+    std::optional<uint64_t> constant = ir::constantInteger(operand);
+    operands.push_back(
+        constant ? llvm::SmallVector<Value>(count, lowering.constantI32(twice(*constant)))
+                 : wordsOfHalves(lowering, operand));
+    if (operands.back().empty())
+      return false;
+  }
+  WordBuilder build(lowering);
+  llvm::SmallVector<Value> words;
+  for (size_t index = 0; index < count; ++index) {
+    Value left = operands[0][index];
+    if (llvm::isa<arith::ShLIOp>(op))
+      words.push_back(build.bitAnd(build.shiftLeft(left, *amount),
+                                   build.constant(twice(0xffff << *amount))));
+    else if (isShift)
+      words.push_back(build.bitAnd(build.shiftRight(left, *amount),
+                                   build.constant(twice(0xffff >> *amount))));
+    else
+      words.push_back(combineBytes(build, op, left, operands[1][index]));
+  }
+  setHalves(op, lowering, words);
+  return true;
+}
+
+bool widenBytesToHalves(Operation *op, FunctionLowering &lowering) {
+  const Registers &registers = lowering.get(op->getOperand(0));
+  bool isWidened = getElementTypeOrSelf(op->getOperand(0)).isInteger(8) &&
+                   getElementTypeOrSelf(op->getResult(0)).isInteger(16);
+  if (!isWidened || registers.size() % 2 != 0 || llvm::all_equal(registers) ||
+      op->use_empty() || !llvm::all_of(op->getUsers(), isDoneInHalves))
+    return false;
+  WordBuilder build(lowering);
+  llvm::SmallVector<Value> words;
+  for (size_t index = 0; index < registers.size(); index += 2)
+    words.push_back(build.bitAnd(spreadBytes(lowering, registers[index], registers[index + 1]),
+                                 build.constant(twice(0xff))));
+  setHalves(op, lowering, words);
   return true;
 }
 

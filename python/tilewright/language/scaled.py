@@ -86,10 +86,10 @@ class _Side:
 
     def _unpacked(self, compute):
         """Two elements of e2m1 per byte, the first in the lower half."""
-        nibbles = core.join(_from_e2m1(self.value & 0xF, compute), _from_e2m1(self.value >> 4, compute))
+        nibbles = core.join(self.value, self.value >> 4)
         if self.packed_axis() == -2:
             nibbles = core.trans(nibbles)
-        return core.reshape(nibbles, self.shape())
+        return _from_e2m1(core.reshape(nibbles, self.shape()), compute)
 
     def _elements(self, compute):
         if self.format == "e2m1":
@@ -112,14 +112,15 @@ class _Side:
             return elements * self._spread(self.scale.to(compute))
         # A power of two beyond float16 still has products inside of it.
         kind = core.bfloat16 if compute == core.bfloat16 else core.float32
-        scaled = (elements.to(kind) * self._spread(_from_e8m0(self.scale, kind))).to(compute)
-        if fast_math:
-            return scaled
-        return core.where(self._spread(self.scale) == 0xFF, float("nan"), scaled)
+        scale = _from_e8m0(self.scale, kind)
+        # Before it is spread: a product with NaN is NaN, whatever the element.
+        if not fast_math:
+            scale = core.where(self.scale == 0xFF, float("nan"), scale)
+        return (elements.to(kind) * self._spread(scale)).to(compute)
 
 
 def _from_e2m1(nibble, compute):
-    """A sign, two bits of exponent with bias 1, one of mantissa."""
+    """A sign, two bits of exponent with bias 1, one of mantissa, in the lower half of a byte."""
     mantissa, bias = (7, 127) if compute == core.bfloat16 else (10, 15)
     bits = nibble.to(core.uint16)
     moved = ((bits & 7) << (mantissa - 1)) | ((bits & 8) << 12)
