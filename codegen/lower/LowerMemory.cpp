@@ -278,6 +278,22 @@ static bool wantsBranch(const FunctionLowering &lowering, size_t numMasks, const
   return needed < static_cast<size_t>(registers - registers / 4);
 }
 
+/// Whether a mask is computed from a tile that is loaded, as of a gather whose indices may lie
+/// outside. A branch would wait for all of it before the first load.
+static bool isLoadedMask(Value mask) {
+  llvm::SetVector<Value> from;
+  from.insert(mask);
+  for (size_t index = 0; index < from.size(); ++index) {
+    Operation *op = from[index].getDefiningOp();
+    if (op && llvm::isa<ir::LoadOp>(op))
+      return true;
+    for (Value operand : op ? op->getOperands() : ValueRange())
+      if (llvm::isa<RankedTensorType>(operand.getType()))
+        from.insert(operand);
+  }
+  return false;
+}
+
 /// The words of a load without masks where all of this warp's hold, as in every block but the
 /// last of an array; else with them. With too few predicates for all masked loads in a row, the
 /// assembler puts each where its elements are used: memory is waited for as many times.
@@ -347,7 +363,7 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
       distinctMasks.insert((*masks)[access.front()]);
   size_t numWords = plan.accesses.size() * format.numWords * llvm::divideCeil(format.wordBits, 32);
   if (wantsBranch(lowering, distinctMasks.size(), plan, pointers, numWords) &&
-      !load.mayChangeMeanwhile()) {
+      !load.mayChangeMeanwhile() && !isLoadedMask(load.getMask())) {
     llvm::SmallVector<Value> words =
         loadWholeOrMasked(lowering, distinctMasks.getArrayRef(), [&](bool isMasked) {
           llvm::SmallVector<Value> all;

@@ -153,9 +153,11 @@ static Value wordOfHalves(FunctionLowering &lowering, Value low, Value high) {
   Value pair = takenFrom(low, 0);
   if (!pair || takenFrom(high, 1) != pair)
     return {};
-  if (auto bits = pair.getDefiningOp<LLVM::BitcastOp>(); bits && bits.getArg().getType().isInteger(32))
+  if (auto bits = pair.getDefiningOp<LLVM::BitcastOp>();
+      bits && bits.getArg().getType().isInteger(32))
     return bits.getArg();
-  return lowering.builder.create<LLVM::BitcastOp>(lowering.loc, lowering.builder.getI32Type(), pair);
+  return lowering.builder.create<LLVM::BitcastOp>(lowering.loc, lowering.builder.getI32Type(),
+                                                  pair);
 }
 
 /// The words that all registers of a tile of 16-bit integers are in; empty where they are not.
@@ -194,9 +196,9 @@ bool lowerHalvesInWords(Operation *op, FunctionLowering &lowering) {
   llvm::SmallVector<llvm::SmallVector<Value>> operands;
   for (Value operand : op->getOperands().take_front(isShift ? 1 : 2)) {
     std::optional<uint64_t> constant = ir::constantInteger(operand);
-    operands.push_back(
-        constant ? llvm::SmallVector<Value>(count, lowering.constantI32(twice(*constant)))
-                 : wordsOfHalves(lowering, operand));
+    operands.push_back(constant
+                           ? llvm::SmallVector<Value>(count, lowering.constantI32(twice(*constant)))
+                           : wordsOfHalves(lowering, operand));
     if (operands.back().empty())
       return false;
   }
@@ -205,11 +207,11 @@ bool lowerHalvesInWords(Operation *op, FunctionLowering &lowering) {
   for (size_t index = 0; index < count; ++index) {
     Value left = operands[0][index];
     if (llvm::isa<arith::ShLIOp>(op))
-      words.push_back(build.bitAnd(build.shiftLeft(left, *amount),
-                                   build.constant(twice(0xffff << *amount))));
+      words.push_back(
+          build.bitAnd(build.shiftLeft(left, *amount), build.constant(twice(0xffff << *amount))));
     else if (isShift)
-      words.push_back(build.bitAnd(build.shiftRight(left, *amount),
-                                   build.constant(twice(0xffff >> *amount))));
+      words.push_back(
+          build.bitAnd(build.shiftRight(left, *amount), build.constant(twice(0xffff >> *amount))));
     else
       words.push_back(combineBytes(build, op, left, operands[1][index]));
   }
@@ -221,8 +223,8 @@ bool widenBytesToHalves(Operation *op, FunctionLowering &lowering) {
   const Registers &registers = lowering.get(op->getOperand(0));
   bool isWidened = getElementTypeOrSelf(op->getOperand(0)).isInteger(8) &&
                    getElementTypeOrSelf(op->getResult(0)).isInteger(16);
-  if (!isWidened || registers.size() % 2 != 0 || llvm::all_equal(registers) ||
-      op->use_empty() || !llvm::all_of(op->getUsers(), isDoneInHalves))
+  if (!isWidened || registers.size() % 2 != 0 || llvm::all_equal(registers) || op->use_empty() ||
+      !llvm::all_of(op->getUsers(), isDoneInHalves))
     return false;
   WordBuilder build(lowering);
   llvm::SmallVector<Value> words;

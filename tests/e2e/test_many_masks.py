@@ -145,3 +145,23 @@ def test_a_branch_is_for_addresses_that_registers_hold(column_stride, warps):
     # A few bytes are accepted where more blocks of the kernel fit a multiprocessor for them.
     assert compiled.metadata.n_spills <= 16
     assert ("vote.sync.all" in compiled.asm["ptx"]) == (column_stride == 1)
+
+
+@tilewright.jit
+def gather_kernel(x_ptr, ids_ptr, out_ptr, n, limit, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    ids = tl.load(ids_ptr + i, mask=i < n, other=limit)
+    x = tl.load(x_ptr + ids, mask=ids < limit, other=-1.0)
+    tl.store(out_ptr + i, x)
+
+
+def test_masks_that_are_loaded(device):
+    """Threads that voted on them would wait for all indices before the first gather."""
+    rng = np.random.default_rng(6)
+    x, ids = rng.standard_normal(500).astype(np.float32), rng.integers(0, 600, 4096).astype(np.int32)
+    out = device.empty((4096,), np.float32)
+    device.run(gather_kernel, (1,), device.array(x), device.array(ids), out, 4000, 500, BLOCK=4096, num_warps=4)
+    known = (np.arange(4096) < 4000) & (ids < 500)
+    np.testing.assert_array_equal(device.numpy(out), np.where(known, x[np.minimum(ids, 499)], np.float32(-1)))
+    compiled = assemble_for(gather_kernel, "sm_90a", [x, ids, x, 4000, 500, 4096], {"num_warps": 4})
+    assert compiled.asm["ptx"].count("vote.sync.all") == 1
