@@ -54,18 +54,22 @@ std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &
   return std::nullopt;
 }
 
-bool reachesStoresOnly(ir::LoadOp load) {
+bool reachesOnly(ir::LoadOp load, llvm::function_ref<bool(Operation *)> accepts) {
   llvm::SetVector<Operation *> reached;
   reached.insert(load);
   for (size_t index = 0; index < reached.size(); ++index)
     for (Operation *user : reached[index]->getUsers()) {
       bool passesOn = ir::isElementwise(user) && isMemoryEffectFree(user);
-      if (!passesOn && !llvm::isa<ir::StoreOp>(user))
+      if (!passesOn && !accepts(user))
         return false;
       if (passesOn)
         reached.insert(user);
     }
   return true;
+}
+
+bool reachesStoresOnly(ir::LoadOp load) {
+  return reachesOnly(load, [](Operation *user) { return llvm::isa<ir::StoreOp>(user); });
 }
 
 bool canBeCopiedAhead(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target) {

@@ -58,8 +58,10 @@ bool fillsWithZeros(ir::LoadOp load);
 /// of memory; nothing where it can.
 std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &target);
 
-/// Whether what is loaded goes, element by element, to nothing but stores. Threads that hold copies
-/// of elements store none of them, so that it does not matter what these load.
+/// Whether what is loaded goes, element by element, to nothing but ops that `accepts` takes.
+bool reachesOnly(ir::LoadOp load, llvm::function_ref<bool(mlir::Operation *)> accepts);
+/// Whether it goes to stores only. Threads that hold copies of elements store none of them, so that
+/// it does not matter what these load.
 bool reachesStoresOnly(ir::LoadOp load);
 
 /// Whether PipelineLoops should copy what `load` reads in its loop ahead: not where elements have

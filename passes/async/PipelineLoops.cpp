@@ -144,10 +144,10 @@ static Remark describe(const LoopSchedule &schedule) {
     text += ", chained products overlap";
   if (schedule.kind == LoopKind::InTurn)
     text += ", chained products in turn";
-  if (schedule.iterationsFilledBefore)
+  if (schedule.iterationsFilledBefore())
     text += ", all before the loop";
   // As many as slots, where the loop itself copies nothing.
-  int stages = schedule.iterationsFilledBefore ? schedule.distance : schedule.distance + 1;
+  int stages = schedule.iterationsFilledBefore() ? schedule.distance : schedule.distance + 1;
   return {"pipeline",
           true,
           {},

@@ -66,12 +66,11 @@ LayoutAttr LayoutCandidates::makeLayout(RankedTensorType type, const std::vector
   return attr(layout);
 }
 
-/// Whether `value` goes, element by element, to tw.split only.
-static bool isOnlySplit(Value value) {
-  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
-    return llvm::isa<ir::SplitOp>(user) ||
-           (ir::isElementwise(user) && isOnlySplit(user->getResult(0)));
-  });
+/// Whether the elements of an access, one for each thread at most, are pairs that are taken apart.
+static bool loadsPairs(const MemoryAccess &access, int64_t threads) {
+  auto load = llvm::dyn_cast<ir::LoadOp>(access.op);
+  return load && !load.getResult().use_empty() && access.type.getNumElements() <= threads &&
+         reachesOnly(load, [](Operation *user) { return llvm::isa<ir::SplitOp>(user); });
 }
 
 LayoutAttr LayoutCandidates::coalescedPairs(const MemoryAccess &access) const {
@@ -87,8 +86,7 @@ LayoutAttr LayoutCandidates::coalesced(const MemoryAccess &access) const {
     return makeLayout(access.type, access.order, access.maxVectorElements);
   // Threads that hold both elements of a pair exchange none. A row of pairs spread one element to
   // a thread is loaded by half of the warps instead.
-  int64_t threads = int64_t(1) << (target.log2WarpSize + log2Warps);
-  if (access.type.getNumElements() <= threads && isOnlySplit(access.op->getResult(0)))
+  if (loadsPairs(access, int64_t(1) << (target.log2WarpSize + log2Warps)))
     return coalescedPairs(access);
   // Keys of paged attention come in pieces of 16 bytes, of one token after the other: H100,
   // vLLM's decoding, 64 requests with 32 heads of 128 columns of 8 bits, 790 -> 644 us (Triton

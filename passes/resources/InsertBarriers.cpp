@@ -81,6 +81,13 @@ ir::MemorySemantic semanticOf(Operation *op) {
       .Default([](Operation *) { return ir::MemorySemantic::relaxed; });
 }
 
+/// Whether it matters which of the threads that hold an element access it: not for stores, which
+/// one of them does, and not for what only stores need.
+bool concernsCopies(Operation *op) {
+  auto load = llvm::dyn_cast<ir::LoadOp>(op);
+  return load ? !reachesStoresOnly(load) : !llvm::isa<ir::StoreOp>(op);
+}
+
 bool isAtomic(Operation *op) { return llvm::isa<ir::AtomicRmwOp, ir::AtomicCasOp>(op); }
 
 class BarrierInsertion {
@@ -233,13 +240,6 @@ private:
   }
 
   //===--- conflicts in global memory ------------------------------------===//
-
-  /// Whether it matters which of the threads that hold an element access it: not for stores,
-  /// which one of them does, and not for what only stores need.
-  static bool concernsCopies(Operation *op) {
-    auto load = llvm::dyn_cast<ir::LoadOp>(op);
-    return load ? !reachesStoresOnly(load) : !llvm::isa<ir::StoreOp>(op);
-  }
 
   /// Whether each element of both accesses belongs to one thread.
   bool isThreadLocal(Operation *lhs, Operation *rhs, Operation *loop) const {

@@ -73,7 +73,7 @@ public:
     markStages();
     if (failed(pipeline()))
       return emitError(loc) << "[internal] the schedule of a loop could not be expanded";
-    if (schedule.iterationsFilledBefore)
+    if (schedule.iterationsFilledBefore())
       eraseFills();
     selectVersions(inits, range);
     if (schedule.isChained()) {

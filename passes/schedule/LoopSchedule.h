@@ -68,6 +68,8 @@ struct RingPlan {
   ir::SlotRelease release = ir::SlotRelease::Barrier;
   int slots = 0;
   int fillStage = 0, useStage = 0;
+  /// Each iteration has a slot of its own, which is filled before the loop.
+  bool isFilledBefore = false;
 };
 
 /// One step of the new body.
@@ -117,8 +119,6 @@ struct LoopSchedule {
   LoopKind kind = LoopKind::Plain;
   /// Iterations from a copy, or a load into registers where there are no copies, to its use.
   int distance = 0;
-  /// The iterations of a loop all of whose slots are filled before it; otherwise 0.
-  int iterationsFilledBefore = 0;
   llvm::SmallVector<RingLoad> loads;
   llvm::SmallVector<RingPlan, 2> rings;
   /// Loads that go to registers of a later iteration.
@@ -142,6 +142,10 @@ struct LoopSchedule {
   bool hasCpAsync(int ring = -1) const;
   bool isInFlight(mlir::Operation *op) const;
   int slots() const { return rings.front().slots; }
+  /// The iterations of a loop all of whose slots are filled before it; otherwise 0.
+  int iterationsFilledBefore() const {
+    return !rings.empty() && rings.front().isFilledBefore ? distance : 0;
+  }
   /// Whether all other users take what is loaded for addresses as well: scalars and small tiles,
   /// which cost little to keep for as many iterations.
   static bool isSharedAddressLoad(ir::LoadOp load);

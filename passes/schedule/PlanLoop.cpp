@@ -163,8 +163,9 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   bool fillsUsedSlot = isRefilled && loads.slots == distance;
   bool isPrivate =
       llvm::all_of(loads.rings, [](const LoadFacts *load) { return load->allocs.empty(); });
-  draft.addRing(/*isLater=*/false, {isPrivate ? ir::SlotRelease::None : ir::SlotRelease::Barrier,
-                                    loads.slots + hasSpareSlot, fillStage, /*useStage=*/stage});
+  draft.addRing(/*isLater=*/false,
+                {isPrivate ? ir::SlotRelease::None : ir::SlotRelease::Barrier,
+                 loads.slots + hasSpareSlot, fillStage, /*useStage=*/stage, loads.fillsAllBefore});
   draft.openSteps();
 
   bool hasCpAsync = schedule.hasCpAsync();

@@ -22,7 +22,6 @@ ScheduleDraft::ScheduleDraft(const LoopFacts &facts, const LoopResources &resour
     : facts(facts), resources(resources), chosen(loads) {
   schedule.kind = kind;
   schedule.distance = loads.distance;
-  schedule.iterationsFilledBefore = loads.fillsAllBefore ? loads.distance : 0;
   for (const LoadFacts *load : loads.registers)
     schedule.registerLoads.push_back(llvm::cast<ir::LoadOp>(load->load));
   for (const LoadFacts *load : loads.addresses)

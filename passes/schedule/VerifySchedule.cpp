@@ -59,7 +59,7 @@ static std::string ringProblem(const LoopSchedule &schedule) {
     int index = static_cast<int>(number);
     if (ring.slots < 1)
       return llvm::formatv("ring {0} has no slots", index);
-    if (schedule.iterationsFilledBefore && ring.slots < schedule.iterationsFilledBefore)
+    if (schedule.iterationsFilledBefore() && ring.slots < schedule.iterationsFilledBefore())
       return llvm::formatv("ring {0} has fewer slots than are filled before the loop", index);
     if (ring.fillStage > ring.useStage)
       return llvm::formatv("ring {0} is used before it is filled", index);
@@ -140,8 +140,8 @@ public:
           llvm::count_if(schedule.steps, [&](const Step &step) { return reads(step, number); }));
       rounds = std::max(rounds, schedule.lastStage() + 3 * ring.slots + 2);
     }
-    if (schedule.iterationsFilledBefore)
-      rounds = schedule.lastStage() + schedule.iterationsFilledBefore;
+    if (schedule.iterationsFilledBefore())
+      rounds = schedule.lastStage() + schedule.iterationsFilledBefore();
   }
 
   std::string run() {
@@ -285,7 +285,7 @@ private:
   }
 
   bool exists(int iteration) const {
-    return !schedule.iterationsFilledBefore || iteration < schedule.iterationsFilledBefore;
+    return !schedule.iterationsFilledBefore() || iteration < schedule.iterationsFilledBefore();
   }
 
   std::string fill(int ring, int iteration) {

@@ -263,7 +263,7 @@ std::string shortened(std::string text, int iterations) {
 TEST_F(LoopScheduleTest, ShortLoopsAreFilledBefore) {
   for (const std::string &text : {productByTma(), productByCpAsync(), stream()}) {
     LoopSchedule schedule = planOf(shortened(text, /*iterations=*/2));
-    EXPECT_EQ(schedule.iterationsFilledBefore, 2);
+    EXPECT_EQ(schedule.iterationsFilledBefore(), 2);
     EXPECT_EQ(schedule.distance, 2);
     EXPECT_EQ(schedule.slots(), 2);
     EXPECT_EQ(without(schedule, schedule.hasTma() ? Action::WaitTiles : Action::WaitCopies),
@@ -273,11 +273,11 @@ TEST_F(LoopScheduleTest, ShortLoopsAreFilledBefore) {
     EXPECT_EQ(verify(schedule), "ring 0 has fewer slots than are filled before the loop");
   }
   LoopSchedule byThreads = planOf(shortened(productByCpAsync(), /*iterations=*/3));
-  EXPECT_EQ(byThreads.iterationsFilledBefore, 3);
+  EXPECT_EQ(byThreads.iterationsFilledBefore(), 3);
   EXPECT_EQ(without(byThreads, Action::Barrier), notVisible);
   // Of three stages there is no slot for a fourth iteration.
   byThreads = planOf(shortened(productByCpAsync(), /*iterations=*/4));
-  EXPECT_EQ(byThreads.iterationsFilledBefore, 0);
+  EXPECT_EQ(byThreads.iterationsFilledBefore(), 0);
 }
 
 TEST_F(LoopScheduleTest, CopiesMustBecomeVisibleToProductsInBranches) {
