@@ -181,8 +181,8 @@ static void setHalves(Operation *op, FunctionLowering &lowering, llvm::ArrayRef<
 static bool isShiftOfHalves(Operation *op) { return llvm::isa<arith::ShLIOp, arith::ShRUIOp>(op); }
 
 static bool isDoneInHalves(Operation *op) {
-  return getElementTypeOrSelf(op->getResult(0)).isInteger(16) &&
-         (isShiftOfHalves(op) || llvm::isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op));
+  return (isShiftOfHalves(op) || llvm::isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) &&
+         getElementTypeOrSelf(op->getResult(0)).isInteger(16);
 }
 
 bool lowerHalvesInWords(Operation *op, FunctionLowering &lowering) {
