@@ -27,7 +27,7 @@
 //  Global memory: of two accesses that may alias (AliasInfo.h), one of them a
 //  write, the later one needs a barrier before it unless each element is touched
 //  by the same thread: same pointers in the same layout, without copies, or where
-//  only the thread that stores needs what was loaded.
+//  only the thread that stores needs what was loaded (in programs of one block).
 //  Scalar atomics are done by one thread for all: a releasing one waits for
 //  everyone's accesses first; accesses after an acquiring one wait for it.
 //
@@ -247,7 +247,9 @@ private:
     // The types hold the layouts: equal values, equal layouts.
     if (pointer != accessPointer(rhs) || loop)
       return false;
-    if (!concernsCopies(lhs) && !concernsCopies(rhs))
+    bool bothWrite = llvm::isa<ir::StoreOp>(lhs) && llvm::isa<ir::StoreOp>(rhs);
+    // Between blocks of a cluster it stays a race, if one without effect.
+    if (bothWrite || (numBlocks == 1 && !concernsCopies(lhs) && !concernsCopies(rhs)))
       return true;
     RankedTensorType type = tileType(pointer);
     if (!type)

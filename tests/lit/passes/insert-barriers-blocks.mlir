@@ -107,22 +107,13 @@ module attributes {tw.num_warps = 4 : i32, tw.num_ctas = 2 : i32} {
 // CHECK: tw.load
 // CHECK-NEXT: tw.barrier all_blocks
 // CHECK-NEXT: tw.store
-// Only the first block needs what it stores.
-// CHECK-LABEL: @stored_only
-// CHECK-NOT: tw.barrier
 // Each thread loads what it stores.
 // CHECK-LABEL: @own
 // CHECK-NOT: tw.barrier
 module attributes {tw.num_warps = 4 : i32, tw.num_ctas = 2 : i32} {
-  func.func @global(%p: tensor<1024x!tw.ptr<f32>, #copies>) -> tensor<1024xf32, #copies> {
+  func.func @global(%p: tensor<1024x!tw.ptr<f32>, #copies>) {
     %0 = tw.load %p : tensor<1024x!tw.ptr<f32>, #copies> -> tensor<1024xf32, #copies>
     tw.store %p, %0 : tensor<1024x!tw.ptr<f32>, #copies>, tensor<1024xf32, #copies>
-    return %0 : tensor<1024xf32, #copies>
-  }
-  func.func @stored_only(%p: tensor<1024x!tw.ptr<f32>, #copies>) {
-    %0 = tw.load %p : tensor<1024x!tw.ptr<f32>, #copies> -> tensor<1024xf32, #copies>
-    %1 = arith.addf %0, %0 : tensor<1024xf32, #copies>
-    tw.store %p, %1 : tensor<1024x!tw.ptr<f32>, #copies>, tensor<1024xf32, #copies>
     return
   }
   func.func @own(%p: tensor<1024x!tw.ptr<f32>, #a>) {
