@@ -47,13 +47,10 @@ mlir::LogicalResult mapInSinglePrecision(
     mlir::Operation *op, FunctionLowering &lowering,
     llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>, mlir::Type)> compute);
 
-/// Sums, bits and shifts of 8-bit integers in the words that they were loaded in; false where they
-/// are in no such words, or the op is another one.
-bool lowerBytesInWords(mlir::Operation *op, FunctionLowering &lowering);
-
-/// Bits and shifts of 16-bit integers, two in a word, where they are in such words already; and
-/// bytes widened for them. False for other ops, and elsewhere.
-bool lowerHalvesInWords(mlir::Operation *op, FunctionLowering &lowering);
+/// Sums, bits and shifts of 8-bit integers, and bits and shifts of 16-bit ones, in the words that
+/// these are in; false where they are in no such words, or the op is another one.
+bool lowerInWords(mlir::Operation *op, FunctionLowering &lowering);
+/// Bytes widened to 16 bits in words, where all users take them so.
 bool widenBytesToHalves(mlir::Operation *op, FunctionLowering &lowering);
 
 /// Conversions of small integers to f16 and bf16 by packed arithmetic; false where that cannot be.

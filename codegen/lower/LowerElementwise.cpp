@@ -110,7 +110,7 @@ LogicalResult mapInSinglePrecision(Operation *op, FunctionLowering &lowering,
 
 template <typename Target>
 static LogicalResult lowerInteger(Operation *op, FunctionLowering &lowering) {
-  if (lowerBytesInWords(op, lowering) || lowerHalvesInWords(op, lowering))
+  if (lowerInWords(op, lowering))
     return success();
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     return lowering.builder.create<Target>(lowering.loc, operands[0], operands[1]);
@@ -120,7 +120,7 @@ static LogicalResult lowerInteger(Operation *op, FunctionLowering &lowering) {
 /// Keeps the no-wrap facts, which let LLVM widen address arithmetic.
 template <typename Target>
 static LogicalResult lowerWrapping(Operation *op, FunctionLowering &lowering) {
-  if (lowerBytesInWords(op, lowering) || lowerHalvesInWords(op, lowering))
+  if (lowerInWords(op, lowering))
     return success();
   auto source = llvm::cast<arith::ArithIntegerOverflowFlagsInterface>(op);
   auto flags = LLVM::IntegerOverflowFlags::none;

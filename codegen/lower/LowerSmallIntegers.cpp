@@ -34,17 +34,46 @@ static int64_t fourTimes(int64_t byte) { return int32_t(uint32_t(byte & 0xff) * 
 static int64_t twice(int64_t half) { return int32_t(uint32_t(half & 0xffff) * 0x00010001u); }
 
 //===----------------------------------------------------------------------===//
-// Four bytes in a word
+// Four bytes or two halves in a word
 //===----------------------------------------------------------------------===//
 
-/// The words that all registers of a tile of bytes are in; empty where they are on their own.
+/// The same part of a word, a byte or a half, in each place.
+static int64_t inEach(unsigned bits, int64_t part) {
+  return bits == 8 ? fourTimes(part) : twice(part);
+}
+
+/// The word that has two elements in its halves; null where they are on their own.
+static Value wordOfHalves(FunctionLowering &lowering, Value low, Value high) {
+  auto takenFrom = [](Value half, int64_t index) -> Value {
+    auto taken = half.getDefiningOp<LLVM::ExtractElementOp>();
+    llvm::APInt position;
+    bool isAt = taken && matchPattern(taken.getPosition(), m_ConstantInt(&position)) &&
+                position.getSExtValue() == index;
+    return isAt ? taken.getVector() : Value();
+  };
+  Value pair = takenFrom(low, 0);
+  if (!pair || takenFrom(high, 1) != pair)
+    return {};
+  if (auto bits = pair.getDefiningOp<LLVM::BitcastOp>();
+      bits && bits.getArg().getType().isInteger(32))
+    return bits.getArg();
+  return lowering.builder.create<LLVM::BitcastOp>(lowering.loc, lowering.builder.getI32Type(),
+                                                  pair);
+}
+
+/// The words that all registers of a tile of bytes or halves are in; empty where they are on their
+/// own.
 static llvm::SmallVector<Value> wordsOf(FunctionLowering &lowering, Value tile) {
+  Type type = getElementTypeOrSelf(tile);
   const Registers &registers = lowering.get(tile);
   llvm::SmallVector<Value> words;
-  if (!getElementTypeOrSelf(tile).isInteger(8) || registers.size() % 4 != 0)
+  size_t perWord = type.isInteger(8) ? 4 : 2;
+  if (!(type.isInteger(8) || type.isInteger(16)) || registers.size() % perWord != 0)
     return words;
-  for (size_t first = 0; first < registers.size(); first += 4) {
-    Value word = wordOfBytes(lowering, llvm::ArrayRef<Value>(registers).slice(first, 4));
+  for (size_t first = 0; first < registers.size(); first += perWord) {
+    Value word = perWord == 4
+                     ? wordOfBytes(lowering, llvm::ArrayRef<Value>(registers).slice(first, 4))
+                     : wordOfHalves(lowering, registers[first], registers[first + 1]);
     if (!word)
       return {};
     words.push_back(word);
@@ -74,24 +103,26 @@ private:
   }
 };
 
-/// Each byte of a word moved by as many bits, as the shift `op` moves it.
-static Value shiftBytes(WordBuilder &build, Operation *op, Value word, int64_t amount) {
-  int64_t kept = 0xff >> amount, sign = 0x80 >> amount;
+/// Each part of a word moved by as many bits, as the shift `op` moves it.
+static Value shiftParts(WordBuilder &build, Operation *op, unsigned bits, Value word,
+                        int64_t amount) {
+  int64_t all = (int64_t(1) << bits) - 1, upper = int64_t(1) << (bits - 1);
+  auto each = [&](int64_t part) { return build.constant(inEach(bits, part)); };
   if (llvm::isa<arith::ShLIOp>(op))
-    return build.bitAnd(build.shiftLeft(word, amount), build.constant(fourTimes(0xff << amount)));
-  Value moved = build.bitAnd(build.shiftRight(word, amount), build.constant(fourTimes(kept)));
+    return build.bitAnd(build.shiftLeft(word, amount), each(all << amount));
+  Value moved = build.bitAnd(build.shiftRight(word, amount), each(all >> amount));
   if (llvm::isa<arith::ShRUIOp>(op))
     return moved;
-  // The moved sign is taken off, flipped, by a sum that carries into no other byte:
-  // (moved ^ sign) + 0x80 - sign is the number plus 0x80.
-  Value flipped = build.bitXor(moved, build.constant(fourTimes(sign)));
-  Value raised = build.add(flipped, build.constant(fourTimes(0x80 - sign)));
-  return build.bitXor(raised, build.constant(fourTimes(0x80)));
+  // The moved sign is taken off, flipped, by a sum that carries into no other part:
+  // (moved ^ sign) + upper - sign is the number plus upper.
+  int64_t sign = upper >> amount;
+  Value raised = build.add(build.bitXor(moved, each(sign)), each(upper - sign));
+  return build.bitXor(raised, each(upper));
 }
 
-/// Sums and differences of four bytes each: the upper bit is kept out of them, since it would
-/// carry into the next byte, and is what it is without carries but for theirs.
-static Value combineBytes(WordBuilder &build, Operation *op, Value left, Value right) {
+/// Bits, and sums and differences of four bytes each: the upper bit is kept out of them, since it
+/// would carry into the next byte, and is what it is without carries but for theirs.
+static Value combineParts(WordBuilder &build, Operation *op, Value left, Value right) {
   Value upper = build.constant(fourTimes(0x80)), rest = build.constant(fourTimes(0x7f));
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::AndIOp) { return build.bitAnd(left, right); })
@@ -108,21 +139,37 @@ static Value combineBytes(WordBuilder &build, Operation *op, Value left, Value r
       });
 }
 
-bool lowerBytesInWords(Operation *op, FunctionLowering &lowering) {
+/// Whether words are worth while: two sums of halves are fewer instructions on their own.
+static bool isDoneInWords(Operation *op) {
+  bool isOfBits =
+      llvm::isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::ShLIOp, arith::ShRUIOp>(op);
+  if (!isOfBits && !llvm::isa<arith::AddIOp, arith::SubIOp, arith::ShRSIOp>(op))
+    return false;
+  Type type = getElementTypeOrSelf(op->getResult(0));
+  return type.isInteger(8) || (type.isInteger(16) && isOfBits);
+}
+
+static void setWords(Operation *op, FunctionLowering &lowering, llvm::ArrayRef<Value> words) {
+  Type type = getElementTypeOrSelf(op->getResult(0));
+  unsigned bits = type.getIntOrFloatBitWidth();
+  WordFormat format(bits, static_cast<int>(32 / bits * words.size()));
+  lowering.set(op->getResult(0), unpackWords(lowering, format, words, type));
+}
+
+bool lowerInWords(Operation *op, FunctionLowering &lowering) {
+  if (!isDoneInWords(op))
+    return false;
+  unsigned bits = getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth();
   bool isShift = llvm::isa<arith::ShLIOp, arith::ShRUIOp, arith::ShRSIOp>(op);
-  bool isCombined =
-      llvm::isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::AddIOp, arith::SubIOp>(op);
-  if (!getElementTypeOrSelf(op->getResult(0)).isInteger(8) || (!isShift && !isCombined))
-    return false;
   std::optional<uint64_t> amount = isShift ? ir::constantInteger(op->getOperand(1)) : std::nullopt;
-  if (isShift && (!amount || *amount >= 8))
+  if (isShift && (!amount || *amount >= bits))
     return false;
-  size_t count = lowering.get(op->getOperand(0)).size() / 4;
+  size_t count = lowering.get(op->getOperand(0)).size() * bits / 32;
   llvm::SmallVector<llvm::SmallVector<Value>> operands;
   for (Value operand : op->getOperands().take_front(isShift ? 1 : 2)) {
     std::optional<uint64_t> constant = ir::constantInteger(operand);
     operands.push_back(
-        constant ? llvm::SmallVector<Value>(count, lowering.constantI32(fourTimes(*constant)))
+        constant ? llvm::SmallVector<Value>(count, lowering.constantI32(inEach(bits, *constant)))
                  : wordsOf(lowering, operand));
     if (operands.back().empty())
       return false;
@@ -130,92 +177,9 @@ bool lowerBytesInWords(Operation *op, FunctionLowering &lowering) {
   WordBuilder build(lowering);
   llvm::SmallVector<Value> words;
   for (size_t index = 0; index < operands.front().size(); ++index)
-    words.push_back(isShift ? shiftBytes(build, op, operands[0][index], *amount)
-                            : combineBytes(build, op, operands[0][index], operands[1][index]));
-  lowering.set(op->getResult(0), unpackWords(lowering, WordFormat(8, 4 * words.size()), words,
-                                             lowering.builder.getI8Type()));
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Two halves in a word
-//===----------------------------------------------------------------------===//
-
-/// The word that has two elements in its halves; null where they are on their own.
-static Value wordOfHalves(FunctionLowering &lowering, Value low, Value high) {
-  auto takenFrom = [](Value half, int64_t index) -> Value {
-    auto taken = half.getDefiningOp<LLVM::ExtractElementOp>();
-    llvm::APInt position;
-    bool isAt = taken && matchPattern(taken.getPosition(), m_ConstantInt(&position)) &&
-                position.getSExtValue() == index;
-    return isAt ? taken.getVector() : Value();
-  };
-  Value pair = takenFrom(low, 0);
-  if (!pair || takenFrom(high, 1) != pair)
-    return {};
-  if (auto bits = pair.getDefiningOp<LLVM::BitcastOp>();
-      bits && bits.getArg().getType().isInteger(32))
-    return bits.getArg();
-  return lowering.builder.create<LLVM::BitcastOp>(lowering.loc, lowering.builder.getI32Type(),
-                                                  pair);
-}
-
-/// The words that all registers of a tile of 16-bit integers are in; empty where they are not.
-static llvm::SmallVector<Value> wordsOfHalves(FunctionLowering &lowering, Value tile) {
-  const Registers &registers = lowering.get(tile);
-  llvm::SmallVector<Value> words;
-  for (size_t index = 0; index + 1 < registers.size(); index += 2) {
-    Value word = wordOfHalves(lowering, registers[index], registers[index + 1]);
-    if (!word)
-      return {};
-    words.push_back(word);
-  }
-  return words;
-}
-
-static void setHalves(Operation *op, FunctionLowering &lowering, llvm::ArrayRef<Value> words) {
-  lowering.set(op->getResult(0), unpackWords(lowering, WordFormat(16, 2 * words.size()), words,
-                                             lowering.builder.getIntegerType(16)));
-}
-
-static bool isShiftOfHalves(Operation *op) { return llvm::isa<arith::ShLIOp, arith::ShRUIOp>(op); }
-
-static bool isDoneInHalves(Operation *op) {
-  return (isShiftOfHalves(op) || llvm::isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) &&
-         getElementTypeOrSelf(op->getResult(0)).isInteger(16);
-}
-
-bool lowerHalvesInWords(Operation *op, FunctionLowering &lowering) {
-  if (!isDoneInHalves(op) || lowering.get(op->getOperand(0)).size() % 2 != 0)
-    return false;
-  bool isShift = isShiftOfHalves(op);
-  std::optional<uint64_t> amount = isShift ? ir::constantInteger(op->getOperand(1)) : std::nullopt;
-  if (isShift && (!amount || *amount >= 16))
-    return false;
-  size_t count = lowering.get(op->getOperand(0)).size() / 2;
-  llvm::SmallVector<llvm::SmallVector<Value>> operands;
-  for (Value operand : op->getOperands().take_front(isShift ? 1 : 2)) {
-    std::optional<uint64_t> constant = ir::constantInteger(operand);
-    operands.push_back(constant
-                           ? llvm::SmallVector<Value>(count, lowering.constantI32(twice(*constant)))
-                           : wordsOfHalves(lowering, operand));
-    if (operands.back().empty())
-      return false;
-  }
-  WordBuilder build(lowering);
-  llvm::SmallVector<Value> words;
-  for (size_t index = 0; index < count; ++index) {
-    Value left = operands[0][index];
-    if (llvm::isa<arith::ShLIOp>(op))
-      words.push_back(
-          build.bitAnd(build.shiftLeft(left, *amount), build.constant(twice(0xffff << *amount))));
-    else if (isShift)
-      words.push_back(
-          build.bitAnd(build.shiftRight(left, *amount), build.constant(twice(0xffff >> *amount))));
-    else
-      words.push_back(combineBytes(build, op, left, operands[1][index]));
-  }
-  setHalves(op, lowering, words);
+    words.push_back(isShift ? shiftParts(build, op, bits, operands[0][index], *amount)
+                            : combineParts(build, op, operands[0][index], operands[1][index]));
+  setWords(op, lowering, words);
   return true;
 }
 
@@ -224,14 +188,14 @@ bool widenBytesToHalves(Operation *op, FunctionLowering &lowering) {
   bool isWidened = getElementTypeOrSelf(op->getOperand(0)).isInteger(8) &&
                    getElementTypeOrSelf(op->getResult(0)).isInteger(16);
   if (!isWidened || registers.size() % 2 != 0 || llvm::all_equal(registers) || op->use_empty() ||
-      !llvm::all_of(op->getUsers(), isDoneInHalves))
+      !llvm::all_of(op->getUsers(), isDoneInWords))
     return false;
   WordBuilder build(lowering);
   llvm::SmallVector<Value> words;
   for (size_t index = 0; index < registers.size(); index += 2)
     words.push_back(build.bitAnd(spreadBytes(lowering, registers[index], registers[index + 1]),
                                  build.constant(twice(0xff))));
-  setHalves(op, lowering, words);
+  setWords(op, lowering, words);
   return true;
 }
 

@@ -84,8 +84,8 @@ LayoutAttr LayoutCandidates::coalescedPairs(const MemoryAccess &access) const {
 LayoutAttr LayoutCandidates::coalesced(const MemoryAccess &access) const {
   if (!access.isLoad())
     return makeLayout(access.type, access.order, access.maxVectorElements);
-  // Threads that hold both elements of a pair exchange none. A row of pairs spread one element to
-  // a thread is loaded by half of the warps instead.
+  // Threads that hold both elements of a pair exchange none. Where each would have one element,
+  // half of them hold copies then.
   if (loadsPairs(access, int64_t(1) << (target.log2WarpSize + log2Warps)))
     return coalescedPairs(access);
   // Keys of paged attention come in pieces of 16 bytes, of one token after the other: H100,

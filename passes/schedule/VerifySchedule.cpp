@@ -59,7 +59,7 @@ static std::string ringProblem(const LoopSchedule &schedule) {
     int index = static_cast<int>(number);
     if (ring.slots < 1)
       return llvm::formatv("ring {0} has no slots", index);
-    if (schedule.iterationsFilledBefore() && ring.slots < schedule.iterationsFilledBefore())
+    if (ring.slots < schedule.iterationsFilledBefore())
       return llvm::formatv("ring {0} has fewer slots than are filled before the loop", index);
     if (ring.fillStage > ring.useStage)
       return llvm::formatv("ring {0} is used before it is filled", index);
