@@ -16,6 +16,10 @@
 // registers goes through the wait too: assemblers before 13.3 may reuse its registers
 // before they are read.
 //
+// A product that could have started together with an earlier one does, also across ops that
+// store other operands: it needs no barrier of its own then. Operands live until the wait, so
+// products are waited for earlier where their operands would cost a block of a multiprocessor.
+//
 // A wait is the wait of every product that is done then, also where nothing needs the
 // result yet: an assembler that finds another wait for it further on takes the product to
 // be in flight until there, and makes all products wait for each other. So a product that
@@ -25,7 +29,11 @@
 
 #include "ir/dialect/Rings.h"
 #include "passes/Passes.h"
+#include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/LiveRanges.h"
+#include "passes/analysis/Resources.h"
+#include "passes/analysis/ScratchSize.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -59,28 +67,144 @@ bool isObstacle(Operation *op) {
          (op->getNumRegions() != 0 || llvm::isa<ir::BarrierOp, ir::SharedStoreOp>(op));
 }
 
-/// Registers of a thread that the results of all products of a block may take for two
-/// of them to be computed at once: the rest is for operands, addresses and arithmetic.
-/// A guess.
-constexpr int64_t maxResultWords = 160;
+/// Blocks on a multiprocessor, beyond which operands may take more memory: one computes while
+/// the other waits. Lightning attention's gradients inside of a block (64 tokens, 4 warps) take
+/// 0.80 to 0.92 of the time with two than with one (H200, November 2026); three were not tried.
+constexpr int64_t wantedBlocks = 2;
 
-int64_t wordsOfResults(Block *block) {
-  int64_t words = 0;
-  for (auto product : block->getOps<ir::WgmmaOp>())
-    words += wordsPerThread(tileType(product.getResult()));
-  return words;
+/// The shared memory that products in flight keep from others.
+class OperandMemory {
+public:
+  OperandMemory(ModuleOp module, const TargetInfo &target)
+      : module(module), target(target), ranges(module) {
+    module.walk([&](Operation *op) {
+      int number = ranges.numberOf(op);
+      if (int64_t bytes = bufferBytes(op)) {
+        auto [begin, end] = ranges.of(op);
+        pieces.push_back({op, bytes, begin, end});
+      } else if (int64_t bytes = scratchBytes(op)) {
+        pieces.push_back({op, bytes, number, number});
+      }
+    });
+  }
+
+  /// Whether fewer blocks fit a multiprocessor if `op` gets its memory beside the operands of
+  /// `holding`, than if each product were waited for at once.
+  bool costsBlock(Operation *op, llvm::ArrayRef<ir::WgmmaOp> holding) {
+    if (holding.empty() || (bufferBytes(op) == 0 && scratchBytes(op) == 0))
+      return false;
+    int64_t bytes = bytesAt(ranges.numberOf(op), holding);
+    return bytes > bytesAt(ranges.numberOf(op), {}) &&
+           target.blocksBySharedMemory(bytes) < std::min(wantedBlocks, blocksWithoutOverlap());
+  }
+
+  /// Bytes that are alive together, at most, if each product is waited for at once.
+  int64_t peakWithoutOverlap() const {
+    int64_t bytes = 0;
+    for (const Piece &piece : pieces)
+      bytes = std::max(bytes, bytesAt(piece.begin, {}));
+    return bytes;
+  }
+
+private:
+  struct Piece {
+    Operation *op;
+    int64_t bytes;
+    /// First and last op, by number, while it is alive if each product is waited for at once.
+    int begin, end;
+  };
+
+  ModuleOp module;
+  const TargetInfo &target;
+  LiveRanges ranges;
+  llvm::SmallVector<Piece> pieces;
+  std::optional<int64_t> blocks;
+
+  int64_t bytesAt(int number, llvm::ArrayRef<ir::WgmmaOp> holding) const {
+    llvm::SmallPtrSet<Operation *, 8> held;
+    for (ir::WgmmaOp product : holding)
+      for (const BufferUse &use : bufferUses(product))
+        for (Operation *allocation : ranges.buffers.allocationsOf(use.buffer))
+          held.insert(allocation);
+    int64_t bytes = 0;
+    for (const Piece &piece : pieces)
+      if (piece.begin <= number && (number <= piece.end || held.contains(piece.op)))
+        bytes += piece.bytes;
+    return bytes;
+  }
+
+  int64_t blocksWithoutOverlap() {
+    if (!blocks) {
+      int64_t registers = 0;
+      for (auto function : module.getOps<func::FuncOp>())
+        registers =
+            std::max(registers, forecastRegisters(RegisterAnalysis(function), module, target));
+      int64_t threads = int64_t(ir::numWarps(module)) << target.log2WarpSize;
+      blocks = target.residentBlocks(threads, registers, peakWithoutOverlap());
+    }
+    return *blocks;
+  }
+};
+
+/// Where products may start earlier for all that registers allow. As many blocks fit as shared
+/// memory lets in; where registers are what limits them, they are not given away.
+class SpareRegisters {
+public:
+  SpareRegisters(func::FuncOp function, const TargetInfo &target) : registers(function) {
+    auto module = function->getParentOfType<ModuleOp>();
+    int64_t threads = int64_t(ir::numWarps(module)) << target.log2WarpSize;
+    int64_t blocks =
+        target.blocksBySharedMemory(OperandMemory(module, target).peakWithoutOverlap());
+    most = std::min(target.maxRegistersPerThread, target.registersFor(threads * blocks)) *
+           safePart / wholePart;
+    // What begins earlier frees its operands earlier, which may make room for another block.
+    if (blocks < wantedBlocks)
+      most = std::max(most, forecastRegisters(registers.peak()));
+  }
+
+  /// Whether the result of `product` may be there from `start` on.
+  bool suffice(ir::WgmmaOp product, Operation *start) const {
+    RegisterUse result = registers.of(product.getResult());
+    for (Operation *op = start->getNextNode(); op != product; op = op->getNextNode()) {
+      RegisterUse use = registers.at(op);
+      use += added.lookup(op);
+      use += result;
+      if (forecastRegisters(use) > most)
+        return false;
+    }
+    return true;
+  }
+  void take(ir::WgmmaOp product, Operation *start) {
+    for (Operation *op = start->getNextNode(); op != product; op = op->getNextNode())
+      added[op] += registers.of(product.getResult());
+  }
+
+private:
+  /// The part that may be taken, as forecasts are wrong by a twelfth. A guess.
+  static constexpr int64_t safePart = 7, wholePart = 8;
+
+  RegisterAnalysis registers;
+  llvm::DenseMap<Operation *, RegisterUse> added;
+  int64_t most;
+};
+
+/// What a product may pass on its way to an earlier one: the other one's barrier is before it.
+bool isPassable(Operation *op) {
+  return isMemoryEffectFree(op) || fillsRing(op) ||
+         llvm::isa<ir::LoadOp, ir::AllocSharedOp, ir::WgmmaOp>(op);
 }
 
-/// Moves a product up, to the last op that it needs or that must stay before it, but not
-/// before an earlier product.
-void startEarly(ir::WgmmaOp product) {
+/// Moves a product up: behind the earliest one before which all that it needs is there, or else
+/// to the last op that it needs or that stores.
+void startEarly(ir::WgmmaOp product, std::optional<SpareRegisters> &spare,
+                const TargetInfo &target) {
   if (product.getIsAsync() || product.getUseAcc())
     return;
-  ir::WgmmaOp earlier;
+  llvm::SmallVector<ir::WgmmaOp> earlier; // the nearest first
   llvm::SmallVector<Operation *> views;
   llvm::SmallPtrSet<Value, 8> needed(product->operand_begin(), product->operand_end());
-  Operation *last = nullptr; // that must stay before the product
-  for (Operation *op = product->getPrevNode(); op && !last; op = op->getPrevNode()) {
+  Operation *last = nullptr; // the nearest that it does not pass without an earlier product
+  for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
     bool isNeeded =
         llvm::any_of(op->getResults(), [&](Value value) { return needed.contains(value); });
     if (isNeeded && llvm::isa<ir::BufferPermuteOp, ir::BufferSlotOp>(op)) {
@@ -88,17 +212,22 @@ void startEarly(ir::WgmmaOp product) {
       needed.insert(op->operand_begin(), op->operand_end());
       continue;
     }
-    auto other = llvm::dyn_cast<ir::WgmmaOp>(op);
-    if (isNeeded ||
-        (!other && !isMemoryEffectFree(op) && !fillsRing(op) && !llvm::isa<ir::LoadOp>(op)))
+    if (!last && (isNeeded || !isPassable(op) || llvm::isa<ir::AllocSharedOp>(op)))
       last = op;
-    else if (other)
-      earlier = other;
+    if (isNeeded || !isPassable(op))
+      break;
+    if (auto other = llvm::dyn_cast<ir::WgmmaOp>(op))
+      earlier.push_back(other);
   }
-  if (earlier) {
-    if (wordsOfResults(product->getBlock()) > maxResultWords)
+  if (!earlier.empty()) {
+    if (!spare)
+      spare.emplace(product->getParentOfType<func::FuncOp>(), target);
+    auto fits = llvm::find_if(llvm::reverse(earlier),
+                              [&](ir::WgmmaOp other) { return spare->suffice(product, other); });
+    if (fits == earlier.rend())
       return;
-    last = earlier;
+    last = *fits;
+    spare->take(product, last);
   }
   if (!last)
     return;
@@ -123,13 +252,17 @@ public:
   explicit OverlapProductsPass(PassContext context) : context(std::move(context)) {}
 
   void runOnOperation() override {
-    getOperation().walk([](Block *block) {
-      for (auto product : llvm::make_early_inc_range(block->getOps<ir::WgmmaOp>()))
-        startEarly(product);
-    });
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      std::optional<SpareRegisters> spare;
+      function.walk([&](Block *block) {
+        for (auto product : llvm::make_early_inc_range(block->getOps<ir::WgmmaOp>()))
+          startEarly(product, spare, context.target);
+      });
+    }
+    OperandMemory memory(getOperation(), context.target);
     getOperation().walk([&](Block *block) {
       if (!block->getOps<ir::WgmmaOp>().empty())
-        overlap(*block);
+        overlap(*block, memory);
     });
   }
 
@@ -145,27 +278,35 @@ private:
     return first;
   }
 
-  void overlap(Block &block) {
+  void overlap(Block &block, OperandMemory &memory) {
     llvm::SmallVector<std::pair<ir::WgmmaOp, Operation *>> candidates;
     for (auto product : block.getOps<ir::WgmmaOp>())
       if (!product.getIsAsync() && canOverlap(product))
         candidates.emplace_back(product, lastPlace(product));
     // The products in flight, in their order, and where each has to be waited for.
     llvm::SmallVector<std::pair<ir::WgmmaOp, Operation *>> inFlight;
+    // What keeps its operands in shared memory: those, and what a wait was for that left others
+    // in flight (LiveRanges).
+    llvm::SmallVector<ir::WgmmaOp> holding;
     auto *next = candidates.begin();
     for (Operation &op : llvm::make_early_inc_range(block)) {
       auto *last = std::find_if(inFlight.rbegin(), inFlight.rend(), [&](auto &entry) {
                      return entry.second == &op;
                    }).base();
+      if (!inFlight.empty() && memory.costsBlock(&op, holding))
+        last = inFlight.end();
       if (last != inFlight.begin()) {
         waitFor(llvm::make_first_range(llvm::make_range(inFlight.begin(), last)), &op);
         inFlight.erase(inFlight.begin(), last);
+        if (inFlight.empty())
+          holding.clear();
       }
       if (next == candidates.end() || next->first != &op)
         continue;
       if (!inFlight.empty() || next->second != op.getNextNode()) {
         next->first.setIsAsync(true);
         inFlight.push_back(*next);
+        holding.push_back(next->first);
       }
       ++next;
     }

@@ -113,4 +113,44 @@ module attributes {tw.num_warps = 4 : i32} {
     }
     return %p : !tile
   }
+
+  // A product that needs nothing made since the first one starts with it, also past ops that
+  // store other operands.
+  // CHECK-LABEL: @joins_an_earlier_one
+  func.func @joins_an_earlier_one(%a: !buffer, %b: !buffer, %c: !tile) -> !tile {
+    // CHECK: %[[P:.*]] = tw.wgmma %arg0, %arg1, {{.*}} async
+    // CHECK-NEXT: %[[Q:.*]] = tw.wgmma %arg1, %arg0, {{.*}} async
+    // CHECK-NEXT: tw.wgmma_wait 1 %[[P]]
+    // CHECK-NEXT: arith.truncf
+    // CHECK-NEXT: tw.alloc_shared
+    // CHECK-NEXT: tw.wgmma
+    %p = tw.wgmma %a, %b, %c warps [2, 0] : !buffer, !buffer, !tile
+    %x = arith.truncf %p : !tile to tensor<64x64xf16, #acc>
+    %s = tw.alloc_shared %x : tensor<64x64xf16, #acc> -> : !buffer
+    %r = tw.wgmma %s, %b, %c warps [2, 0] : !buffer, !buffer, !tile
+    %q = tw.wgmma %b, %a, %c warps [2, 0] : !buffer, !buffer, !tile
+    %y = arith.addf %r, %q : !tile
+    return %y : !tile
+  }
+
+  // 48 KB that the product reads, and 96 KB beside them: with it in flight one block of threads
+  // would fit a multiprocessor, and two fit if it is waited for.
+  // CHECK-LABEL: @makes_room
+  func.func @makes_room(%a: !buffer, %c: !tile, %i: i32) -> (!tile, !tile) {
+    // CHECK: tw.wgmma {{.*}} async
+    // CHECK-NEXT: arith.addf
+    // CHECK-NEXT: tw.alloc_shared
+    // CHECK-NEXT: tw.wgmma_wait 0
+    // CHECK-NEXT: tw.alloc_shared
+    %first = tw.alloc_shared : !tw.buffer<64x64xf16, #buf, 6>
+    %slot = tw.buffer_slot %first[%i] : <64x64xf16, #buf, 6> -> <64x64xf16, #buf>
+    %p = tw.wgmma %a, %slot, %c warps [2, 0] : !buffer, !buffer, !tile
+    %x = arith.addf %c, %c : !tile
+    %second = tw.alloc_shared : !tw.buffer<64x64xf16, #buf, 6>
+    %third = tw.alloc_shared : !tw.buffer<64x64xf16, #buf, 6>
+    %in_second = tw.buffer_slot %second[%i] : <64x64xf16, #buf, 6> -> <64x64xf16, #buf>
+    %in_third = tw.buffer_slot %third[%i] : <64x64xf16, #buf, 6> -> <64x64xf16, #buf>
+    %q = tw.wgmma %in_second, %in_third, %x warps [2, 0] : !buffer, !buffer, !tile
+    return %p, %q : !tile, !tile
+  }
 }
