@@ -19,7 +19,7 @@ import re
 
 import numpy as np
 
-from harness.ptx_memory import ClusterWindow, GlobalMemory, SharedMemory
+from harness.ptx_memory import ClusterWindow, GlobalMemory, LocalMemory, SharedMemory
 from harness.ptx_words import DTYPES, MOST_STEPS, PARAMETER_BASE, UNSIGNED, EmulationError
 from harness.ptx_program import Instruction, Program
 
@@ -36,6 +36,7 @@ class Machine:
         self.num_threads = program.num_threads
         self.threads = np.arange(self.num_threads)
         self.memory, self.shared = memory, SharedMemory(-(-self.num_threads // 32), knowledge, rank)
+        self.local = LocalMemory(self.num_threads, program.local_bytes)
         self.parameters, self.block, self.grid = parameters, block, grid
         self.registers: dict[str, np.ndarray] = {}
         self.constants: dict[str, np.ndarray] = {}
@@ -43,6 +44,8 @@ class Machine:
         self.is_done = np.zeros(self.num_threads, bool)
         self.at_barrier = np.zeros(self.num_threads, bool)
         self.is_stalled = np.zeros(self.num_threads, bool)
+        # Wait for the rest of their warp.
+        self.at_warp = np.zeros(self.num_threads, bool)
         # Have arrived at the barrier of the cluster; wait there.
         self.has_arrived = np.zeros(self.num_threads, bool)
         self.at_cluster = np.zeros(self.num_threads, bool)
@@ -100,7 +103,7 @@ class Machine:
             return value.astype(np.uint64)
         if operand[:2] in ("0f", "0d"):
             number = int(operand[2:], 16)
-        elif operand == "__tw_shared":
+        elif operand in ("__tw_shared", "__local_depot0"):
             number = 0
         elif operand in self.program.parameter_offsets:
             number = PARAMETER_BASE + self.program.parameter_offsets[operand]
@@ -160,15 +163,17 @@ class Machine:
     def run(self, execute):
         """To the end, or to where all threads wait for other blocks."""
         while not self.is_done.all():
-            ready = ~(self.is_done | self.at_barrier | self.is_stalled | self.at_cluster)
+            ready = ~(self.is_done | self.at_barrier | self.is_stalled | self.at_cluster | self.at_warp)
             if not ready.any():
                 if (self.is_done | self.at_cluster).all() or self.waits_for_others():
                     return
                 self.release()
                 continue
             counter = self.counters[ready].min()
-            self.active = ready & (self.counters == counter)
+            self.active = (ready | self.at_warp) & (self.counters == counter)
             instruction = self.program.instructions[counter]
+            if self.program.is_of_warps[counter] and not self.gather_warps():
+                continue
             if is_noted_for_all(instruction):
                 # Products in flight are noted for the whole block: its warps go together.
                 live = ~self.is_done
@@ -186,6 +191,14 @@ class Machine:
         if self.products:
             raise EmulationError("the kernel ends with a product in flight")
 
+    def gather_warps(self):
+        """Lets warps go on that are here with all their threads; whether there are any."""
+        here, live = self.active.reshape(-1, 32), ~self.is_done.reshape(-1, 32)
+        is_whole = np.repeat((here == live).all(axis=1), 32)
+        self.at_warp[self.active] = ~is_whole[self.active]
+        self.active = self.active & is_whole
+        return self.active.any()
+
     def note_step(self, counter):
         self.program.executed.add(counter)
         self.steps += 1
@@ -197,7 +210,9 @@ class Machine:
         group, instructions, is_plain = self.active, self.program.instructions, self.program.is_plain
         others = self.counters[ready & ~group]
         limit = others.min() if len(others) else len(instructions)
-        while counter < limit and is_plain[counter]:
+        warps = group.reshape(-1, 32)
+        is_parted = (warps.any(axis=1) & (warps != ~self.is_done.reshape(-1, 32)).any(axis=1)).any()
+        while counter < limit and is_plain[counter] and not (is_parted and self.program.is_of_warps[counter]):
             self.note_step(counter)
             self.active = group
             self.step(instructions[counter], execute)
@@ -230,6 +245,9 @@ class Machine:
             raise EmulationError(f"{who} reaches {waiting.text.split()[0]} in parts")
         if waiting:
             raise EmulationError("threads wait for a barrier in shared memory that nobody completes")
+        if self.at_warp.any():
+            parted = self.program.instructions[self.counters[self.at_warp].min()]
+            raise EmulationError(f"a warp reaches {parted.text.split()[0]} in parts")
         if len(np.unique(self.counters[self.at_barrier])) > 1 or self.at_cluster.any():
             raise EmulationError("threads wait at different barriers")
         self.at_barrier[:] = False

@@ -79,6 +79,32 @@ class GlobalMemory:
         self.data[places] = values
 
 
+class LocalMemory:
+    """Of each thread, addresses from 0."""
+
+    def __init__(self, num_threads: int, size: int):
+        self.data = np.zeros((num_threads, size), np.uint8)
+        self.is_written = np.zeros((num_threads, size), bool)
+
+    def places(self, addresses: np.ndarray, size: int) -> np.ndarray:
+        if (addresses % np.uint64(size)).any():
+            raise EmulationError(f"a local address is no multiple of {size}")
+        if (addresses.astype(np.int64) + size > self.data.shape[1]).any():
+            raise EmulationError("an address outside of local memory")
+        return addresses.astype(np.int64)[:, None] + np.arange(size)
+
+    def load(self, addresses, size, threads):
+        places = self.places(addresses, size)
+        if not self.is_written[threads[:, None], places].all():
+            raise EmulationError("reads local memory that nothing was written to")
+        return self.data[threads[:, None], places]
+
+    def store(self, addresses, values, threads):
+        places = self.places(addresses, values.shape[1])
+        self.data[threads[:, None], places] = values
+        self.is_written[threads[:, None], places] = True
+
+
 class Knowledge:
     """Up to when each warp (row) of a cluster knows that each other one has used shared memory."""
 

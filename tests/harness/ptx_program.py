@@ -3,7 +3,7 @@
 """PTX text as a list of instructions.
 
 Only what the compiler writes: one entry function, scopes without meaning
-of their own, tables of bytes beside it, no calls.
+of their own, tables of bytes beside it, no calls but those that print.
 """
 
 import dataclasses
@@ -40,6 +40,7 @@ class Program:
     num_threads: int
     instructions: list[Instruction]
     tables: dict[str, bytes]  # constants of the module, as of libdevice's polynomials
+    local_bytes: int  # of each thread
     # Numbers of the instructions that some thread has run.
     executed: set[int] = dataclasses.field(default_factory=set)
 
@@ -47,6 +48,14 @@ class Program:
     def is_plain(self):
         """Of each instruction, and of the end: whether it only computes, or reads and writes memory by threads."""
         return [instruction.name in PLAIN and "async" not in instruction.parts for instruction in self.instructions] + [False]
+
+    @functools.cached_property
+    def is_of_warps(self):
+        """Of each instruction, whether all threads of a warp run it together, waiting for each other."""
+        return [
+            "sync" in instruction.parts and (instruction.name in OF_WARPS or "warp" in instruction.parts)
+            for instruction in self.instructions
+        ]
 
     @functools.cached_property
     def parameter_offsets(self):
@@ -58,6 +67,7 @@ PLAIN = {
     "shf", "prmt", "lop3", "bfe", "bfi", "mov", "setp", "selp", "cvt", "cvta", "ld", "st", "shfl", "mma", "ldmatrix", "popc",
     "clz", "brev",
 }  # fmt: skip
+OF_WARPS = {"shfl", "vote", "redux", "elect", "mma", "ldmatrix", "stmatrix"}
 WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
@@ -133,7 +143,7 @@ def parse_tables(text: str) -> dict[str, bytes]:
 
 @functools.cache
 def parse(ptx: str) -> Program:
-    text = re.sub(r"//[^\n]*|/\*.*?\*/|\n\s*\.loc[^\n]*", "", ptx, flags=re.S)
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|\n\s*\.loc\s[^\n]*", "", ptx, flags=re.S)
     entry = re.search(r"\.entry\s+(\S+?)\s*\((.*?)\)(.*?)\{", text, re.S)
     parameters, parameter_bytes = parse_parameters(entry[2])
     threads = int(re.search(r"\.reqntid (\d+)", entry[3])[1])
@@ -149,4 +159,6 @@ def parse(ptx: str) -> Program:
         if instruction.name == "bra":
             name = instruction.operands[0]
             instruction.target = next(labels[scope, name] for scope in scopes if (scope, name) in labels)
-    return Program(entry[1], parameters, parameter_bytes, threads, instructions, parse_tables(text))
+    local = re.search(r"\.local .*__local_depot0\[(\d+)\]", body)
+    local_bytes = int(local[1]) if local else 0
+    return Program(entry[1], parameters, parameter_bytes, threads, instructions, parse_tables(text), local_bytes)
