@@ -226,6 +226,16 @@ def _load_alone(name, path):
     return module
 
 
+def _load_in_folders(path):
+    """The file as a module of the folders that it is in, as far as their names can be those of packages."""
+    parts, root = [path.stem], path.parent
+    while root.name.isidentifier():
+        parts.insert(0, root.name)
+        root = root.parent
+    _make_bare(parts, root, 0)
+    return importlib.import_module(".".join(parts))
+
+
 def import_file(path):
     """The module of a file: in its package, else with packages that are not run; raises what the first way raised."""
     name, root = dotted_name(path)
@@ -233,7 +243,13 @@ def import_file(path):
     if "." not in name or not all(part.isidentifier() for part in name.split(".")):
         sys.path.insert(0, str(Path(path).resolve().parent))
         alone = "".join(c if c.isalnum() else "_" for c in Path(path).stem)
-        return _load_alone("kernels_of_" + alone, path)
+        try:
+            return _load_alone("kernels_of_" + alone, path)
+        except ImportError as error:
+            if "no known parent package" not in str(error):
+                raise
+        # Folders count as packages without an `__init__`, too.
+        return _load_in_folders(Path(path).resolve())
     parts = name.split(".")
     try:
         return importlib.import_module(name)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compile campaign on checkouts made up here: what it finds, guesses, survives and counts."""
 
+import sys
 import ast
 import json
 import textwrap
@@ -96,6 +97,16 @@ def test_file_whose_own_test_fails(tmp_path):
     path.write_text("raise AssertionError('no GPU')\n")
     with pytest.raises(AssertionError, match="no GPU"):
         import_file(path)
+
+
+def test_file_that_imports_its_neighbour(tmp_path, monkeypatch):
+    """Without an `__init__` anywhere."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = tmp_path / "an-archive" / "neighbours"
+    folder.mkdir(parents=True)
+    (folder / "sizes.py").write_text("SIZE = 8\n")
+    (folder / "kernels.py").write_text("from .sizes import SIZE\n")
+    assert import_file(folder / "kernels.py").SIZE == 8
 
 
 def test_words_of_parameters():
