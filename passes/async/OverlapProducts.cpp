@@ -69,7 +69,7 @@ bool isObstacle(Operation *op) {
 
 /// Blocks on a multiprocessor, beyond which operands may take more memory: one computes while
 /// the other waits. Lightning attention's gradients inside of a block (64 tokens, 4 warps) take
-/// 0.80 to 0.92 of the time with two than with one (H200, November 2026); three were not tried.
+/// 0.80 to 0.97 of the time with two (H200, November 2026); three were not tried.
 constexpr int64_t wantedBlocks = 2;
 
 /// The shared memory that products in flight keep from others.
