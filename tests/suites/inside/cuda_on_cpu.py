@@ -99,6 +99,7 @@ class Stream:
 
     wait_stream = wait_event = record_event = lambda self, other=None: None
     query = lambda self: True  # noqa: E731
+    is_capturing = lambda self: False  # noqa: E731
 
 
 class Event:
