@@ -259,10 +259,13 @@ public:
           startEarly(product, spare, context.target);
       });
     }
-    OperandMemory memory(getOperation(), context.target);
+    std::optional<OperandMemory> memory;
     getOperation().walk([&](Block *block) {
-      if (!block->getOps<ir::WgmmaOp>().empty())
-        overlap(*block, memory);
+      if (block->getOps<ir::WgmmaOp>().empty())
+        return;
+      if (!memory)
+        memory.emplace(getOperation(), context.target);
+      overlap(*block, *memory);
     });
   }
 
