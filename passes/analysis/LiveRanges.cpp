@@ -7,6 +7,8 @@
 
 #include "passes/analysis/LiveRanges.h"
 
+#include "passes/analysis/ScratchSize.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -111,6 +113,20 @@ int LiveRanges::endOfAccess(Operation *user, Completion completion, Operation *f
       return endOfUse(wait, from);
   }
   return numOps;
+}
+
+llvm::SmallVector<SharedPiece> sharedPieces(ModuleOp module, const LiveRanges &ranges) {
+  llvm::SmallVector<SharedPiece> pieces;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    int number = ranges.numberOf(op);
+    if (int64_t bytes = bufferBytes(op)) {
+      auto [begin, end] = ranges.of(op);
+      pieces.push_back({op, bytes, begin, end});
+    } else if (int64_t bytes = scratchBytes(op)) {
+      pieces.push_back({op, bytes, number, number});
+    }
+  });
+  return pieces;
 }
 
 } // namespace tilewright::passes

@@ -7,7 +7,7 @@
 // buffer is alive: from its allocation to the last use of any value that comes from it.
 // Used in a loop around that use but not around the allocation, it is alive to the loop's
 // end. An access that outlasts its op (asynchronous copies, wgmma, TMA stores) counts to the
-// wait that ends it.
+// wait that ends it. Scratch is alive during its op.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +38,17 @@ private:
   int endOfUse(mlir::Operation *user, mlir::Operation *from) const;
   int endOfAccess(mlir::Operation *user, Completion completion, mlir::Operation *from) const;
 };
+
+/// What takes shared memory: an allocation of buffers or barriers, or the scratch of an op.
+struct SharedPiece {
+  mlir::Operation *op;
+  int64_t bytes;
+  /// First and last op, by number, while it is alive.
+  int begin, end;
+};
+
+/// All of a module, in program order.
+llvm::SmallVector<SharedPiece> sharedPieces(mlir::ModuleOp module, const LiveRanges &ranges);
 
 } // namespace tilewright::passes
 

@@ -76,17 +76,7 @@ constexpr int64_t wantedBlocks = 2;
 class OperandMemory {
 public:
   OperandMemory(ModuleOp module, const TargetInfo &target)
-      : module(module), target(target), ranges(module) {
-    module.walk([&](Operation *op) {
-      int number = ranges.numberOf(op);
-      if (int64_t bytes = bufferBytes(op)) {
-        auto [begin, end] = ranges.of(op);
-        pieces.push_back({op, bytes, begin, end});
-      } else if (int64_t bytes = scratchBytes(op)) {
-        pieces.push_back({op, bytes, number, number});
-      }
-    });
-  }
+      : module(module), target(target), ranges(module), pieces(sharedPieces(module, ranges)) {}
 
   /// Whether fewer blocks fit a multiprocessor if `op` gets its memory beside the operands of
   /// `holding`, than if each product were waited for at once.
@@ -101,23 +91,17 @@ public:
   /// Bytes that are alive together, at most, if each product is waited for at once.
   int64_t peakWithoutOverlap() const {
     int64_t bytes = 0;
-    for (const Piece &piece : pieces)
+    for (const SharedPiece &piece : pieces)
       bytes = std::max(bytes, bytesAt(piece.begin, {}));
     return bytes;
   }
 
 private:
-  struct Piece {
-    Operation *op;
-    int64_t bytes;
-    /// First and last op, by number, while it is alive if each product is waited for at once.
-    int begin, end;
-  };
-
   ModuleOp module;
   const TargetInfo &target;
   LiveRanges ranges;
-  llvm::SmallVector<Piece> pieces;
+  /// As if each product were waited for at once.
+  llvm::SmallVector<SharedPiece> pieces;
   std::optional<int64_t> blocks;
 
   int64_t bytesAt(int number, llvm::ArrayRef<ir::WgmmaOp> holding) const {
@@ -127,7 +111,7 @@ private:
         for (Operation *allocation : ranges.buffers.allocationsOf(use.buffer))
           held.insert(allocation);
     int64_t bytes = 0;
-    for (const Piece &piece : pieces)
+    for (const SharedPiece &piece : pieces)
       if (piece.begin <= number && (number <= piece.end || held.contains(piece.op)))
         bytes += piece.bytes;
     return bytes;
@@ -146,8 +130,8 @@ private:
   }
 };
 
-/// Where products may start earlier for all that registers allow. As many blocks fit as shared
-/// memory lets in; where registers are what limits them, they are not given away.
+/// Registers for results of products that start earlier. They are to spare where shared memory
+/// is what limits the blocks of a multiprocessor, as far as so many blocks leave each thread.
 class SpareRegisters {
 public:
   SpareRegisters(func::FuncOp function, const TargetInfo &target) : registers(function) {
@@ -188,7 +172,7 @@ private:
   int64_t most;
 };
 
-/// What a product may pass on its way to an earlier one: the other one's barrier is before it.
+/// What a product may pass on its way to an earlier one, whose barrier stands before both.
 bool isPassable(Operation *op) {
   return isMemoryEffectFree(op) || fillsRing(op) ||
          llvm::isa<ir::LoadOp, ir::AllocSharedOp, ir::WgmmaOp>(op);

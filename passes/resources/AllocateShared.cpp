@@ -56,12 +56,8 @@ constexpr int64_t littleSharedBytes = 1024;
 constexpr int64_t maxKeptBytes = 4096;
 
 /// What gets an offset.
-struct Piece {
-  Operation *op;
-  int64_t bytes;
+struct Piece : SharedPiece {
   int64_t alignment;
-  /// First and last op, by number, while it is alive.
-  int begin, end;
   int64_t offset = 0;
 };
 
@@ -83,17 +79,15 @@ class Allocation {
 public:
   /// At most `limit` bytes are wanted; 0: any number.
   Allocation(ModuleOp module, int64_t limit) : limit(limit), ranges(module) {
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (int64_t bytes = bufferBytes(op)) {
-        auto [begin, end] = ranges.of(op);
-        add(op, bytes, begin, end);
-      } else if (int64_t bytes = scratchBytes(op)) {
-        // Other blocks write it: nothing else there makes this block wait for them.
-        bool isKept = bytes <= maxKeptBytes && isExchange(op);
-        int number = ranges.numberOf(op);
-        add(op, bytes, isKept ? 0 : number, isKept ? ranges.count() : number);
+    for (SharedPiece piece : sharedPieces(module, ranges)) {
+      // Other blocks write it: nothing else there makes this block wait for them.
+      if (piece.bytes <= maxKeptBytes && isExchange(piece.op)) {
+        piece.begin = 0;
+        piece.end = ranges.count();
       }
-    });
+      indices[piece.op] = static_cast<int>(pieces.size());
+      pieces.push_back({piece, alignmentOf(piece.op)});
+    }
     for (auto function : module.getOps<func::FuncOp>())
       for (Block &block : function.getBody())
         findNeighbours(block, {});
@@ -161,11 +155,6 @@ private:
   llvm::DenseSet<Operation *> indivisible;
   /// Pairs of pieces of which one is used right after the other.
   std::set<std::pair<int, int>> neighbours;
-
-  void add(Operation *op, int64_t bytes, int begin, int end) {
-    indices[op] = static_cast<int>(pieces.size());
-    pieces.push_back({op, bytes, alignmentOf(op), begin, end});
-  }
 
   //===--- neighbours ----------------------------------------------------===//
 
