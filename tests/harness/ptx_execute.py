@@ -44,11 +44,11 @@ def load(machine, instruction):
     kind, size = element_kind(instruction)
     destinations = machine.list_of(instruction.operands[0])
     place = instruction.operands[1]
-    if place == "[retval0+0]":
-        return  # of what a call returns nothing is used
     if "param" in instruction.parts:
         name, _, offset = place.strip("[]").partition("+")
-        start = next(o for n, o, _ in machine.program.parameters if n == name) + int(offset or 0)
+        if name not in machine.program.parameter_offsets:
+            return  # of what a call returns nothing is used
+        start = machine.program.parameter_offsets[name] + int(offset or 0)
         raw = machine.parameters[start : start + size * len(destinations)]
         data = np.broadcast_to(raw, (machine.num_threads, len(raw)))
         active = np.arange(machine.num_threads)

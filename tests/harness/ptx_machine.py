@@ -191,12 +191,15 @@ class Machine:
         if self.products:
             raise EmulationError("the kernel ends with a product in flight")
 
+    def of_whole_warps(self, group):
+        """Those threads of a group whose warp is in it with all its threads."""
+        live = ~self.is_done.reshape(-1, 32)
+        return group & np.repeat((group.reshape(-1, 32) == live).all(axis=1), 32)
+
     def gather_warps(self):
         """Lets warps go on that are here with all their threads; whether there are any."""
-        here, live = self.active.reshape(-1, 32), ~self.is_done.reshape(-1, 32)
-        is_whole = np.repeat((here == live).all(axis=1), 32)
-        self.at_warp[self.active] = ~is_whole[self.active]
-        self.active = self.active & is_whole
+        here, self.active = self.active, self.of_whole_warps(self.active)
+        self.at_warp[here] = ~self.active[here]
         return self.active.any()
 
     def note_step(self, counter):
@@ -210,8 +213,7 @@ class Machine:
         group, instructions, is_plain = self.active, self.program.instructions, self.program.is_plain
         others = self.counters[ready & ~group]
         limit = others.min() if len(others) else len(instructions)
-        warps = group.reshape(-1, 32)
-        is_parted = (warps.any(axis=1) & (warps != ~self.is_done.reshape(-1, 32)).any(axis=1)).any()
+        is_parted = (group & ~self.of_whole_warps(group)).any()
         while counter < limit and is_plain[counter] and not (is_parted and self.program.is_of_warps[counter]):
             self.note_step(counter)
             self.active = group

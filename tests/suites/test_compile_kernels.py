@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compile campaign on checkouts made up here: what it finds, guesses, survives and counts."""
 
-import sys
 import ast
 import json
+import sys
 import textwrap
 
 import pytest
