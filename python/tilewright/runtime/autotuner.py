@@ -35,7 +35,7 @@ from .driver import driver as drivers
 from .heuristic_arguments import Heuristics, heuristics
 from .interface import KernelInterface, function_inside, kernel_inside
 from .launch_method import LaunchableType, launches_by_run, on_replacement
-from .tuned_arguments import device_of, dtype_text
+from .tuned_arguments import device_of, dtype_text, key_value
 from .tuned_attributes import OfThread, Option, ToldNative
 
 __all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
@@ -277,9 +277,9 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         for name in self._keys:
             position = self._places.get(name)
             if position is not None and position < len(args):
-                key.append(args[position])
+                key.append(key_value(args[position]))
             elif name in kwargs and position is not None:
-                key.append(kwargs[name])
+                key.append(key_value(kwargs[name]))
         for value in args:
             text = dtype_text(value)
             if text is not None:

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Questions of a tuner about the arguments of a launch: their device and their dtypes."""
+"""Questions of a tuner about the arguments of a launch: their device, their dtypes, and what of them is in a key."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def device_of(nargs, kwargs) -> int:
 
 # What has no dtype, and is asked on every launch.
 _PLAIN = frozenset((int, float, bool, str, bytes, tuple, type(None)))
+_SCALARS = _PLAIN - {tuple}
 _dtype_texts: dict = {}  # of frameworks' dtype objects, which are few
 
 
@@ -40,3 +41,19 @@ def dtype_text(value):
     except TypeError:  # not hashable
         text = str(dtype)
     return text
+
+
+def key_value(value):
+    """What an argument that `key` names adds to a key: itself, or of an array the dtype and the shape.
+
+    Its elements say nothing about the time, and to read them would wait for the GPU. The array itself would be kept
+    alive by the key, and each new one would be tuned for.
+    """
+    if type(value) in _SCALARS or (type(value).__module__ == "numpy" and type(value).__name__ != "ndarray"):
+        return value
+    if type(value) in (tuple, list):
+        return tuple(map(key_value, value))
+    dtype, shape = dtype_text(value), attribute(value, "shape")
+    if dtype is None or shape is None:
+        return value
+    return f"{dtype}[{', '.join(map(str, shape))}]"

@@ -7,6 +7,7 @@ import os
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import tilewright
@@ -87,6 +88,37 @@ def test_key_is_values_and_all_dtypes():
     kernel[(1,)](FakeTensor(), 1001)
     kernel[(1,)](FakeTensor(dtype="float16"), 1000)
     assert set(kernel.cache) == {(1000, "float32"), (1001, "float32"), (1000, "float16")}
+
+
+def test_array_in_a_key_counts_by_dtype_and_shape():
+
+    class Unread(FakeTensor):
+        def __init__(self, shape, dtype="float32"):
+            super().__init__(dtype=dtype)
+            self.shape = shape
+
+        def __repr__(self):
+            raise AssertionError("its elements are asked for")
+
+        __eq__ = __hash__ = __repr__
+
+    kernel = make_tuned({64: 1.0, 128: 2.0, 256: 3.0}, key=["x", "n"])
+    for shape in ((4, 8), (4, 8), (8, 4), ()):
+        kernel[(1,)](Unread(shape), 5)
+    kernel[(1,)](Unread((4, 8), "float16"), 5)
+    kernel[(1,)](x=Unread((4, 8), "float16"), n=5)
+    assert set(kernel.cache) == {
+        ("float32[4, 8]", 5, "float32"),
+        ("float32[8, 4]", 5, "float32"),
+        ("float32[]", 5, "float32"),
+        ("float16[4, 8]", 5, "float16"),
+    }
+    key = kernel._key((Unread((4,)), (Unread((3,)), 2.5)), {})
+    assert key == ("float32[4]", ("float32[3]", 2.5), "float32")
+    numbers = np.int64(3), np.float32(2.5), np.dtype("int8")
+    for number in numbers:
+        assert kernel._key((Unread((4,)), number), {})[1] is number
+    assert kernel._key((Unread((4,)), np.zeros((2, 3), np.int8)), {})[1] == "int8[2, 3]"
 
 
 def test_one_configuration_is_not_measured(compiler):
