@@ -41,12 +41,14 @@ void DispatcherState::clearTable() {
   std::lock_guard<std::mutex> lock(mutex);
   generation.fetch_add(1, std::memory_order_relaxed);
   table.clear();
+  warmed.clear();
   watched.clear();
 }
 
 void DispatcherState::reclaim() {
   generation.fetch_add(1, std::memory_order_relaxed);
   table.reclaim();
+  warmed.reclaim();
   watched.reclaim();
 }
 
@@ -88,6 +90,10 @@ static int dispatcherTraverse(PyObject *object, visitproc visit, void *arg) {
       result = visit(entry.kernel, arg);
     if (result == 0 && entry.handleObject)
       result = visit(entry.handleObject, arg);
+  });
+  state.warmed.forEach([&](Warmed &entry) {
+    if (result == 0)
+      result = visit(entry.kernel, arg);
   });
   return result;
 }
@@ -179,7 +185,7 @@ static PyObject *dispatcherWarm(PyObject *object, PyObject *args) {
     if (!request.read())
       Py_RETURN_NONE;
     if (!call[2].cast<bool>())
-      return request.compile(/*isWarmup=*/true).release().ptr();
+      return request.warm().release().ptr();
     Entry *entry = request.findEntry();
     if (!entry)
       Py_RETURN_NONE;

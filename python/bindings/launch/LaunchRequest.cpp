@@ -101,12 +101,41 @@ bool LaunchRequest::addValues(const std::vector<size_t> &params) {
 }
 
 //===----------------------------------------------------------------------===//
+// Warm-ups
+//===----------------------------------------------------------------------===//
+
+py::object LaunchRequest::warm() {
+  state.watched.check(reinterpret_cast<PyObject *>(dispatcher));
+  if (deviceOrdinal < 0 && driver::Driver::tryGet())
+    deviceOrdinal = currentDeviceOrdinal();
+  // Knobs count as they are at each warm-up, and may name another target.
+  py::object circumstances = py::handle(reinterpret_cast<PyObject *>(dispatcher))
+                                 .attr("_circumstances")(optionDict(options), deviceOrdinal);
+  if (circumstances.is_none())
+    return compile(/*isWarmup=*/true);
+  key.addWord(circumstances.cast<uint64_t>());
+  key.setHeader(static_cast<uint64_t>(deviceOrdinal));
+  uint64_t hash = key.hash();
+  if (const Warmed *known = state.warmed.find(key, hash))
+    return py::reinterpret_borrow<py::object>(known->kernel);
+  uint64_t generation = state.generation.load();
+  py::object kernel = compile(/*isWarmup=*/true);
+  if (kernel.is_none())
+    return kernel;
+  auto entry = std::make_unique<Warmed>(py::object(kernel).release().ptr());
+  std::lock_guard<std::mutex> lock(state.mutex);
+  // Compiling let other threads run: the table may have been cleared, or have this key.
+  if (state.generation.load() == generation && !state.warmed.find(key, hash))
+    state.warmed.insert(key, hash, std::move(entry));
+  return kernel;
+}
+
+//===----------------------------------------------------------------------===//
 // The miss
 //===----------------------------------------------------------------------===//
 
+/// Compiles, or finds, the kernel without loading it.
 py::object LaunchRequest::compile(bool isWarmup) {
-  if (deviceOrdinal < 0 && driver::Driver::tryGet())
-    deviceOrdinal = currentDeviceOrdinal();
   py::dict given = optionDict(options);
   if (overlaps)
     given["arguments_may_overlap"] = true;

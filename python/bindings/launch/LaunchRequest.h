@@ -69,8 +69,9 @@ public:
     hash = finishKey();
     return key;
   }
-  /// Compiles, or finds, the kernel without loading it.
-  pybind11::object compile(bool isWarmup);
+  /// The kernel for a warm-up, which is not loaded: the one of an earlier warm-up under the
+  /// same circumstances, or compiled.
+  pybind11::object warm();
 
   PyObject *const *bound() const { return storage.bound; }
   int device() const { return deviceOrdinal; }
@@ -86,6 +87,7 @@ public:
   uint64_t called, missed = 0;
 
 private:
+  pybind11::object compile(bool isWarmup);
   Entry *handleMiss(uint64_t hash);
   uint64_t finishKey();
 

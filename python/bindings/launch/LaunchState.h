@@ -41,6 +41,15 @@ struct Entry {
   ~Entry();
 };
 
+/// What a warm-up compiled for its arguments and circumstances.
+struct Warmed {
+  PyObject *kernel; // the CompiledKernel
+
+  explicit Warmed(PyObject *kernel) : kernel(kernel) {}
+  Warmed(const Warmed &) = delete;
+  ~Warmed() { Py_XDECREF(kernel); }
+};
+
 struct LauncherObject;
 
 struct DispatcherState {
@@ -50,12 +59,13 @@ struct DispatcherState {
   bool interpreted = false;
   ConstTokens tokens;
   launch::KeyTable<Entry> table;
+  launch::KeyTable<Warmed> warmed;
   WatchedGlobals watched;
   /// How often the table was cleared: what others keep of its entries is void then.
   std::atomic<uint64_t> generation{0};
   /// The launcher of the last plain grid, for the next subscript.
   std::atomic<LauncherObject *> spare{nullptr};
-  std::mutex mutex; // for changes of the table
+  std::mutex mutex; // for changes of the tables
 
   ~DispatcherState();
   /// Later launches compile anew.

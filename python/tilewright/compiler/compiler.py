@@ -10,6 +10,7 @@ bytes; loading into a device happens at the first launch (kernel.py).
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import sys
 import time
@@ -25,7 +26,7 @@ from .disk_cache import load_or_compile, one_thread
 from .kernel import CompilationResult, CompiledKernel
 from .machine_code_files import write_for_other_launchers
 from .options import DEFAULTS, is_isolated, nearest_option, parse_options
-from .request import Request
+from .request import Request, knob_fields
 from .sources import ASTSource, IRSource
 
 # Under these names programs find them here, too.
@@ -42,6 +43,9 @@ _compile_in_worker = deferred("compiler.isolated:compile_kernel")
 _overridden = deferred("compiler.stage_files:overridden")
 _with_override = deferred("compiler.stage_files:with_override")
 _dump_stages = deferred("compiler.stage_files:dump")
+
+# Options that name files, whose contents may change.
+_OPTIONS_OF_FILES = frozenset(("ir_override", "extern_libs"))
 
 # Triton's name; libraries hash it into keys of their own.
 triton_key = compiler_key
@@ -244,6 +248,31 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     target = target_of(driver.active, device if device >= 0 else None)
     request = _request(source_of_specialization(fn, specs), _targeted(target, options), options)
     return _compile_for_device(request, device, warmup)
+
+
+_circumstances: dict = {}  # what was seen -> its number
+_numbers = itertools.count()
+
+
+def circumstances_of(fn, given_options, device):
+    """A number for what, beside arguments and options, decides on the kernel of a warm-up.
+
+    None where files take part, and where nothing is known: a program may have cleared the cache of the device.
+    """
+    has_files = knobs.compilation.override or not given_options.keys().isdisjoint(_OPTIONS_OF_FILES)
+    if has_files or knobs.compilation.always_compile or not (fn.device_caches.get(device) or [None])[0]:
+        return None
+    _core.find_wheel_folders(sys.path)
+    seen = (
+        target_of(driver.active, device if device >= 0 else None),
+        _core.toolchain_identity(),
+        knobs.runtime.debug,
+        knobs.nvidia.ptxas_options,
+        knobs.nvidia.disable_ptxas_opt,
+        *knob_fields().items(),
+    )
+    # setdefault, for threads; the numbers that it does not take are lost.
+    return _circumstances.setdefault(seen, next(_numbers))
 
 
 def _compile_for_device(request, device, warmup):

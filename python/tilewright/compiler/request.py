@@ -66,7 +66,7 @@ def package_digest() -> str:
 _key_knobs = {e.key: e for e in knobs._entries if e.group in _KEY_GROUPS and e.variable not in _NOT_IN_KEYS}
 
 
-def _knob_fields() -> dict:
+def knob_fields() -> dict:
     """Knobs that are not at their default; those stand in the native library, which has its build id."""
     values = {name: (entry.get(), entry.default_value) for name, entry in _key_knobs.items()}
     return {name: str(value) for name, (value, default) in values.items() if value != default}
@@ -107,7 +107,7 @@ class Request:
             "divisibility": ", ".join(f"{k}: {v}" for k, v in sorted(src.divisibility.items())),
             **constants,
             **_option_fields(dependencies, options),
-            **_knob_fields(),
+            **knob_fields(),
         }
         if options["debug"]:
             # Assertions carry their place, so here it is part of the meaning.

@@ -18,7 +18,7 @@ from typing import Callable, Optional
 
 from .. import _core, errors, foreign, knobs, observers, wiring
 from ..annotations import signature
-from ..compiler.compiler import ASTSource, CompiledKernel, compile, compile_for_launch, preload
+from ..compiler.compiler import ASTSource, CompiledKernel, circumstances_of, compile, compile_for_launch, preload
 from ..compiler.options import DEFAULTS, parse_options
 from ..language import constexpr_type
 from ..language.core import must_use_result
@@ -380,6 +380,11 @@ class JITFunction(_core.KernelDispatcher, SourcedFunction, KernelInterface[T], m
         self._check_constants()
         with compilation_of(self):
             return compile_for_launch(self, specs, options, device, warmup)
+
+    def _circumstances(self, options, device):
+        """What tells warm-ups with equal arguments apart; None where one has to look for its kernel."""
+        self._check_constants()
+        return circumstances_of(self, options, device)
 
     def _reject_keyword(self, name):
         """Raises the error of a keyword that is no parameter and no option."""

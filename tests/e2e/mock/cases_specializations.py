@@ -12,6 +12,7 @@ import tilewright
 import tilewright.language as tl
 from harness.mock_driver import FakeTensor
 from tilewright import knobs
+from tilewright.compiler import compiler
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
@@ -105,6 +106,60 @@ def test_name_by_repr_that_fails():
         pass
 
     assert kernel.warmup(FakeTensor(), grid=(1,)).name == "kernel"
+
+
+def test_warm_up_is_looked_for_once(monkeypatch):
+    requests = []
+
+    def counted(*arguments, original=compiler.Request):
+        requests.append(original(*arguments))
+        return requests[-1]
+
+    monkeypatch.setattr(compiler, "Request", counted)
+
+    @tilewright.jit
+    def kernel(x, n, SIZE: tl.constexpr):
+        pass
+
+    def warm(n=16, size=1, **options):
+        return kernel.warmup(FakeTensor(), n, SIZE=size, grid=(1,), **options)
+
+    first = warm()
+    assert warm() is first and warm(32) is first  # the second looks once more: the first had nothing to compare
+    count = len(requests)
+    assert all(warm() is first for _ in range(3)) and len(requests) == count
+    others = [warm(17), warm(size=1.0), warm(size=True), warm(num_warps=8)]
+    assert len({id(each) for each in (first, *others)}) == 5
+    assert [warm(17), warm(size=1.0), warm(size=True), warm(num_warps=8), warm()] == [*others, first]
+    # What a program sets between two of them counts, and so does setting it back.
+    for group, name, value in (
+        ("language", "fp32_default", "ieee"),
+        ("runtime", "debug", True),
+        ("runtime", "override_arch", "sm_80"),
+        ("nvidia", "ptxas_options", "--opt-level=1"),
+    ):
+        with getattr(knobs, group).scope():
+            setattr(getattr(knobs, group), name, value)
+            changed = warm()
+            assert changed is not first and warm() is changed, name
+        assert warm() is first, name
+    count = len(requests)
+    with knobs.compilation.scope():
+        knobs.compilation.always_compile = True
+        warm(), warm()
+    assert len(requests) == count + 2
+    kernel.device_caches[0][0].clear()
+    assert warm() is not first
+
+
+def test_warm_up_sees_a_constant_that_has_changed():
+    constant = tl.constexpr(42)
+    kernel = make_closure(constant)
+    for _ in range(3):
+        kernel.warmup(2, grid=(1,))
+    constant.value = 43
+    with pytest.raises(RuntimeError, match="constant has changed since we compiled this kernel"):
+        kernel.warmup(2, grid=(1,))
 
 
 def test_hooks_get_every_option():
