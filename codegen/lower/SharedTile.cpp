@@ -192,20 +192,50 @@ void SharedTile::note(int piece, const char *vectors, const char *matrices) {
   lowering.noteSharedTile(how, side.leastWavefronts(storedBits), side.extraWavefronts);
 }
 
+void SharedTile::takeTurns(Words &words) {
+  OpBuilder &builder = lowering.builder;
+  for (auto [bit, turn] : llvm::enumerate(side.laneTurns)) {
+    if (!turn)
+      continue;
+    Value own = builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(),
+                                            lowering.constantI32(int64_t(1) << bit));
+    Value isOther = builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::ne, own,
+                                                 lowering.constantI32(0));
+    Words before = words;
+    for (size_t access = 0; access < words.size(); ++access)
+      for (auto [word, other, same] :
+           llvm::zip(words[access], before[access ^ turn], before[access]))
+        word = builder.create<LLVM::SelectOp>(lowering.loc, isOther, other, same);
+  }
+}
+
 void SharedTile::store(const Registers &values, int piece) {
   note(piece, "written", "written by stmatrix");
+  WordFormat format(storedBits, side.vectorElements);
+  auto wordsOf = [&](const SharedAccess &access) {
+    llvm::SmallVector<Value> elements;
+    for (int reg : access.registers)
+      elements.push_back(values[reg]);
+    return packWords(lowering, format, elements);
+  };
+  auto storeOne = [&](const SharedAccess &access, ArrayRef<Value> words) {
+    if (side.numMatrices)
+      storeMatrices(access, words);
+    else
+      emitPlainStore(lowering, addresses.pointer(access.offset), format, words);
+  };
   auto storeAll = [&](const std::vector<SharedAccess> &accesses) {
-    for (const SharedAccess &access : accesses) {
-      WordFormat format(storedBits, static_cast<int>(access.registers.size()));
-      llvm::SmallVector<Value> elements;
-      for (int reg : access.registers)
-        elements.push_back(values[reg]);
-      llvm::SmallVector<Value> words = packWords(lowering, format, elements);
-      if (side.numMatrices)
-        storeMatrices(access, words);
-      else
-        emitPlainStore(lowering, addresses.pointer(access.offset), format, words);
+    if (side.laneTurns.empty()) {
+      for (const SharedAccess &access : accesses)
+        storeOne(access, wordsOf(access));
+      return;
     }
+    Words words;
+    for (const SharedAccess &access : accesses)
+      words.push_back(wordsOf(access));
+    takeTurns(words);
+    for (auto [access, own] : llvm::zip(accesses, words))
+      storeOne(access, own);
   };
   // Lanes that hold copies write equal words to equal addresses in the same
   // wavefront, which costs nothing; warps would take wavefronts of their own.
@@ -223,16 +253,28 @@ void SharedTile::load(Registers &registers, Type registerType, int piece) {
     for (Value &value : registers)
       if (!value)
         value = lowering.builder.create<LLVM::UndefOp>(lowering.loc, registerType);
+  WordFormat format(storedBits, side.vectorElements);
+  auto loadOne = [&](const SharedAccess &access) {
+    return side.numMatrices ? loadMatrices(access)
+                            : emitPlainLoad(lowering, addresses.pointer(access.offset), format);
+  };
+  auto keep = [&](const SharedAccess &access, ArrayRef<Value> words) {
+    llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
+    for (auto [reg, element] : llvm::zip(access.registers, elements))
+      registers[reg] = element;
+  };
   forEachList(piece, registers, [&](const std::vector<SharedAccess> &accesses) {
-    for (const SharedAccess &access : accesses) {
-      WordFormat format(storedBits, static_cast<int>(access.registers.size()));
-      llvm::SmallVector<Value> words =
-          side.numMatrices ? loadMatrices(access)
-                           : emitPlainLoad(lowering, addresses.pointer(access.offset), format);
-      llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
-      for (auto [reg, element] : llvm::zip(access.registers, elements))
-        registers[reg] = element;
+    if (side.laneTurns.empty()) {
+      for (const SharedAccess &access : accesses)
+        keep(access, loadOne(access));
+      return;
     }
+    Words words;
+    for (const SharedAccess &access : accesses)
+      words.push_back(loadOne(access));
+    takeTurns(words);
+    for (auto [access, own] : llvm::zip(accesses, words))
+      keep(access, own);
   });
 }
 
@@ -240,6 +282,7 @@ std::optional<SharedSide> planTileAccess(ir::BufferType buffer, RankedTensorType
                                          bool allowMatrices) {
   SharedSideOptions options;
   options.allowMatrices = allowMatrices;
+  options.allowTurns = true;
   return planSharedSide(buffer.toLinear(), ir::getLinearLayout(tile),
                         ir::elementBits(tile.getElementType()), options);
 }

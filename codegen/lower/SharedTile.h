@@ -77,6 +77,11 @@ private:
   void note(int piece, const char *vectors, const char *matrices);
   /// Makes the addresses of `accesses`, for later branches to share.
   void prepare(const std::vector<SharedAccess> &accesses);
+  /// The words of each access.
+  using Words = std::vector<llvm::SmallVector<mlir::Value>>;
+  /// Exchanges the words of steps and accesses where lanes take turns: from either order to
+  /// the other.
+  void takeTurns(Words &words);
   void storeMatrices(const SharedAccess &access, llvm::ArrayRef<mlir::Value> words);
   llvm::SmallVector<mlir::Value> loadMatrices(const SharedAccess &access);
 

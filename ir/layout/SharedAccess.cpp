@@ -35,6 +35,10 @@ int SharedSide::numInstructions() const {
   return static_cast<int>(count);
 }
 
+int SharedSide::words(int storedBits) const {
+  return numMatrices ? numMatrices : std::max(1, vectorElements * storedBits / wordBits);
+}
+
 int SharedSide::leastWavefronts(int storedBits) const {
   return numMatrices ? numMatrices
                      : std::max(1, warpLanes * vectorElements * storedBits / wavefrontBits);
@@ -80,6 +84,14 @@ static Columns takeUpperBits(Columns &columns, int start) {
   return upper;
 }
 
+static void setAddableMask(SharedSide &side) {
+  uint32_t threadBits = 0;
+  for (const Columns *columns : {&side.laneOffsets, &side.warpOffsets, &side.blockOffsets})
+    for (uint32_t offset : *columns)
+      threadBits |= offset;
+  side.addableMask = ~threadBits;
+}
+
 /// Fills in what follows from the columns; false where pieces cannot be told
 /// apart as they must be: the lanes of a matrix instruction act together, and each
 /// block has memory of its own.
@@ -93,12 +105,7 @@ static bool finish(SharedSide &side, const FlatAccesses &flat, const LinearLayou
   if (std::any_of(blockPieces.begin(), blockPieces.end(), isSet) ||
       (side.numMatrices && std::any_of(side.lanePieces.begin(), side.lanePieces.end(), isSet)))
     return false;
-  uint32_t threadBits = 0;
-  for (const Columns *columns : {&side.laneOffsets, &side.warpOffsets, &side.blockOffsets})
-    for (uint32_t offset : *columns)
-      threadBits |= offset;
-  side.addableMask = ~threadBits;
-
+  setAddableMask(side);
   side.duplicateMasks = duplicateThreadMasks(distributed);
   // Blocks have memory of their own each.
   side.duplicateMasks[InDim::Block] = 0;
@@ -148,6 +155,38 @@ static std::optional<SharedSide> planVectors(const LinearLayout &memory,
   return side;
 }
 
+/// Gives each lane bit that meets others in their banks a part of the access number that
+/// leads it to other ones, if that pays.
+static void addTurns(SharedSide &side, int storedBits) {
+  const std::vector<SharedAccess> &accesses = side.accesses.front();
+  Columns offsets = side.laneOffsets, turns(offsets.size(), 0);
+  int extra = side.extraWavefronts, selects = 0;
+  // Accesses are in the order of their offsets, which are a linear space, so offsets are
+  // linear in the number of the access. Each turn that helps halves the words of a bank.
+  for (size_t bit = 0; bit < offsets.size() && extra > 0; ++bit)
+    for (uint32_t turn = 1; turn < accesses.size(); ++turn) {
+      Columns tried = offsets;
+      tried[bit] ^= accesses[turn].offset;
+      int left = bankConflicts(tried, storedBits, side.vectorElements);
+      if (left >= extra)
+        continue;
+      offsets = std::move(tried);
+      extra = left;
+      turns[bit] = turn;
+      ++selects;
+      break;
+    }
+  // A wavefront is a cycle of the multiprocessor, for each of its warps; a select is two of
+  // one of its four parts. Registers and addresses cost something, too.
+  constexpr int wavefrontsPerSelect = 3;
+  if (2 * (side.extraWavefronts - extra) < wavefrontsPerSelect * selects * side.words(storedBits) ||
+      selects == 0)
+    return;
+  side.laneOffsets = offsets;
+  side.laneTurns = turns;
+  side.extraWavefronts = extra;
+}
+
 static std::optional<SharedSide> planMatrices(const LinearLayout &memory,
                                               const LinearLayout &distributed, int storedBits,
                                               bool transposed, int log2Pieces) {
@@ -175,16 +214,20 @@ std::optional<SharedSide> planSharedSide(const LinearLayout &memory,
                                          const LinearLayout &distributed, int storedBits,
                                          const SharedSideOptions &options) {
   std::optional<SharedSide> best = planVectors(memory, distributed, storedBits, options);
-  if (!options.allowMatrices)
-    return best;
   auto cost = [&](const SharedSide &side) {
     return std::make_tuple(side.wavefronts(storedBits), side.numInstructions());
   };
   for (bool transposed : {false, true}) {
+    if (!options.allowMatrices)
+      break;
     std::optional<SharedSide> matrices =
         planMatrices(memory, distributed, storedBits, transposed, options.log2Pieces);
     if (matrices && (!best || cost(*matrices) < cost(*best)))
       best = std::move(matrices);
+  }
+  if (best && options.allowTurns && !best->numMatrices && options.log2Pieces == 0) {
+    addTurns(*best, storedBits);
+    setAddableMask(*best);
   }
   return best;
 }

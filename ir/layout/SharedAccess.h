@@ -20,6 +20,14 @@
 // and every register has an XOR of its own. Without the swizzle the register bits
 // are addable and form one vector of four.
 //
+// Turns. Where lanes of one instruction want different words of one bank, they may take
+// their accesses in different orders: in step s a lane makes access s ^ (a part of its
+// own), so that its neighbours are at other rows, other banks. That part is linear in
+// lane bits, and so are the offsets of a step. What it costs is one select for each word
+// and each such lane bit. A transposed tile of 32-bit elements with 128-byte swizzle, of
+// which eight lanes hold rows that are a multiple of eight apart, is written without
+// conflicts by that, where each instruction took eight wavefronts.
+//
 // Which instructions: those that take the fewest wavefronts, then the fewest
 // instructions. A wavefront is one pass of 128 bytes over the 32 banks.
 //
@@ -57,6 +65,10 @@ struct SharedSide {
   /// k ^ (XOR of these over the bits of lane and warp). All zero where every
   /// thread has registers of every piece.
   Columns lanePieces, warpPieces;
+  /// A thread's part of the number of an access, XOR of these over the bits of lane: in
+  /// step s it moves the registers of accesses[0][s ^ part], at the offset of accesses[0][s].
+  /// Empty where all take their accesses in order.
+  Columns laneTurns;
   /// Threads with any of these bits set hold copies; they need not write.
   HardwareIndex duplicateMasks;
   /// One list per piece, numbered as said above.
@@ -67,6 +79,8 @@ struct SharedSide {
   /// name.
   std::vector<int> registerOf;
 
+  /// The words of 32 bits of one access.
+  int words(int storedBits) const;
   /// Whether a thread's part decides which accesses belong to a piece.
   bool piecesDifferByThread() const;
   int numInstructions() const;
@@ -85,6 +99,8 @@ struct SharedSideOptions {
   /// Widest vector, log2 of elements; negative: 16 bytes.
   int maxLog2Vector = -1;
   bool allowMatrices = false;
+  /// Lanes may take turns (SharedSide::laneTurns) where that is worth the selects.
+  bool allowTurns = false;
   /// The tile goes through memory in 2^log2Pieces pieces, told apart by the top
   /// bits of the offset.
   int log2Pieces = 0;

@@ -73,20 +73,23 @@ void check(const LinearLayout &memory, const LinearLayout &layout, int storedBit
   for (int warp = 0; warp < layout.inSize(InDim::Warp); ++warp) {
     int wavefronts = 0;
     for (size_t piece = 0; piece < side.accesses.size(); ++piece)
-      for (const SharedAccess &access : side.accesses[piece]) {
+      for (size_t step = 0; step < side.accesses[piece].size(); ++step) {
+        const SharedAccess &access = side.accesses[piece][step];
         wavefronts += countWavefronts(side, access, warp, storedBits);
         ASSERT_EQ(static_cast<int>(access.registers.size()), side.vectorElements);
         for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane) {
           int aligned = side.numMatrices ? 128 / storedBits : side.vectorElements;
           ASSERT_EQ(addressOf(side, access, lane, warp) % aligned, 0u);
+          const std::vector<int> &registers =
+              side.accesses[piece][step ^ f2::multiply(side.laneTurns, lane)].registers;
           for (int index = 0; index < side.vectorElements; ++index) {
             uint32_t own = static_cast<uint32_t>(piece) ^ f2::multiply(side.lanePieces, lane) ^
                            f2::multiply(side.warpPieces, warp);
             uint32_t offset =
                 elementOffset(side, access, lane, warp, index) | own << log2PieceElements;
             ASSERT_EQ(memory.apply(InDim::Offset, offset),
-                      layout.apply(access.registers[index], lane, warp));
-            moved.insert(access.registers[index]);
+                      layout.apply(registers[index], lane, warp));
+            moved.insert(registers[index]);
           }
         }
       }
@@ -122,8 +125,8 @@ int countAccesses(const SharedSide &side) {
 
 TEST(LayoutSharedAccess, RandomLayoutsAndMemories) {
   RandomLayouts random(5);
-  int vectors = 0;
-  for (int trial = 0; trial < 600; ++trial) {
+  int vectors = 0, turned = 0;
+  for (int trial = 0; trial < 1200; ++trial) {
     std::vector<int> shape = random.shape(2, 5 + random.upTo(6));
     LinearLayout layout =
         random.chance(70) ? random.distributed(shape, 5, 2) : random.mixed(shape, 5, 2);
@@ -132,12 +135,15 @@ TEST(LayoutSharedAccess, RandomLayoutsAndMemories) {
     int bits = 8 << random.upTo(3);
     SharedSideOptions options;
     options.allowMatrices = random.chance(50);
+    options.allowTurns = random.chance(50);
     std::optional<SharedSide> side = planSharedSide(memory, layout, bits, options);
     ASSERT_TRUE(side) << trial;
     ASSERT_NO_FATAL_FAILURE(check(memory, layout, bits, *side)) << trial;
     vectors += !side->numMatrices && side->vectorElements > 1;
+    turned += !side->laneTurns.empty();
   }
-  EXPECT_GT(vectors, 30);
+  EXPECT_GT(vectors, 60);
+  EXPECT_GT(turned, 30);
 }
 
 /// A swizzled tile serves coalesced copies, mma operands and accumulators, all
@@ -157,6 +163,37 @@ TEST(LayoutSharedAccess, SwizzledTilesHaveNoConflicts) {
       EXPECT_EQ(side.vectorElements, 8) << layout.toString();
     }
   }
+}
+
+/// Rows of 16-bit elements as they are loaded, eight to a thread, go to a tile of 32 bits
+/// whose other dimension is contiguous: an operand of tf32.
+TEST(LayoutSharedAccess, LanesTakeTurnsInTransposedTiles) {
+  std::vector<int> shape = {6, 6};
+  LinearLayout rows = makeCoalesced(shape, {1, 0}, 8, 5, 2);
+  SharedSideOptions options;
+  options.allowMatrices = true;
+  for (int bits : {8, 32}) {
+    LinearLayout memory = makeSwizzledShared(shape, bits, bits == 8 ? 64 : 128, {0, 1});
+    std::optional<SharedSide> plain = planSharedSide(memory, rows, bits, options);
+    options.allowTurns = true;
+    std::optional<SharedSide> turned = planSharedSide(memory, rows, bits, options);
+    options.allowTurns = false;
+    ASSERT_TRUE(plain && turned);
+    EXPECT_TRUE(plain->laneTurns.empty());
+    EXPECT_LT(2 * turned->extraWavefronts, plain->extraWavefronts) << bits;
+    check(memory, rows, bits, *turned);
+    if (bits == 8)
+      continue;
+    EXPECT_EQ(plain->extraWavefronts, 7);
+    EXPECT_EQ(turned->extraWavefronts, 0);
+  }
+  // Two lanes in one bank are not worth the selects.
+  options.allowTurns = true;
+  std::optional<SharedSide> pairs = planSharedSide(makeSwizzledShared(shape, 32, 128),
+                                                   makeWgmmaAccumulator(shape, 2), 32, options);
+  ASSERT_TRUE(pairs);
+  EXPECT_EQ(pairs->extraWavefronts, 2);
+  EXPECT_TRUE(pairs->laneTurns.empty());
 }
 
 TEST(LayoutSharedAccess, OperandsUseMatrixInstructionsOfTheRightForm) {

@@ -7,6 +7,7 @@
 // RUN: tilewright-opt %t/narrow.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=NARROW
 // RUN: tilewright-opt %t/own.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=OWN
 // RUN: sed 's/{isOwn} //' %t/own.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=ANY
+// RUN: tilewright-opt %t/turns.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=TURNS
 // RUN: not tilewright-opt %t/unplaced.mlir --tw-lower-to-llvm 2>&1 | FileCheck %s --check-prefix=UNPLACED
 // RUN: tilewright-opt %t/pieces.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=PIECES
 // RUN: sed 's/{inPieces} //' %t/pieces.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=WHOLE
@@ -205,6 +206,35 @@ func.func @pieces(%p: !tw.ptr<f32>, %q: !tw.ptr<f16>) {
   %ps = tw.splat %p : !tw.ptr<f32> -> tensor<16x32x!tw.ptr<f32>, #c>
   %pp = tw.addptr %ps, %j : tensor<16x32x!tw.ptr<f32>, #c>, tensor<16x32xi32, #c>
   tw.store %pp, %d : tensor<16x32x!tw.ptr<f32>, #c>, tensor<16x32xf32, #c>
+  func.return
+}
+}
+
+//--- turns.mlir
+// Eight lanes have columns that are eight apart, which are at one bank: each takes its
+// eight columns in an order of its own, and what it has read goes back by the same selects.
+// TURNS-COUNT-24: selp.{{[bf]}}32
+// TURNS-NOT: selp
+// TURNS-COUNT-8: st.shared.{{[bu]}}32
+// TURNS: bar
+// TURNS-NOT: selp
+// TURNS-COUNT-8: ld.shared.{{[bu]}}32
+// TURNS-COUNT-24: selp.{{[bf]}}32
+// TURNS-NOT: selp
+#p = #tw.layout<register = [1, 2, 4], lane = [64, 128, 8, 16, 32], warp = [], block = []>
+#s = #tw.shared<offset = [64, 128, 1, 2, 4, 8, 16, 32]>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @turns(%x: !tw.ptr<f32>) {
+  %r = tw.range 0 to 256 : tensor<256xi32, #p>
+  %r2 = tw.reshape %r : tensor<256xi32, #p> -> tensor<4x64xi32, #p>
+  %xs = tw.splat %x : !tw.ptr<f32> -> tensor<4x64x!tw.ptr<f32>, #p>
+  %p = tw.addptr %xs, %r2 : tensor<4x64x!tw.ptr<f32>, #p>, tensor<4x64xi32, #p>
+  %a = tw.load %p {tw.vector_elements = 4 : i32} : tensor<4x64x!tw.ptr<f32>, #p> -> tensor<4x64xf32, #p>
+  %b = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<4x64xf32, #s>
+  tw.shared_store %a, %b : tensor<4x64xf32, #p>, !tw.buffer<4x64xf32, #s>
+  tw.barrier
+  %c = tw.shared_load %b {isOwn} : !tw.buffer<4x64xf32, #s> -> tensor<4x64xf32, #p>
+  tw.store %p, %c {tw.vector_elements = 4 : i32} : tensor<4x64x!tw.ptr<f32>, #p>, tensor<4x64xf32, #p>
   func.return
 }
 }
