@@ -192,6 +192,10 @@ void SharedTile::note(int piece, const char *vectors, const char *matrices) {
   lowering.noteSharedTile(how, side.leastWavefronts(storedBits), side.extraWavefronts);
 }
 
+size_t SharedTile::numTogether(const std::vector<SharedAccess> &accesses) const {
+  return side.laneTurns.empty() ? 1 : accesses.size();
+}
+
 void SharedTile::takeTurns(Words &words) {
   OpBuilder &builder = lowering.builder;
   for (auto [bit, turn] : llvm::enumerate(side.laneTurns)) {
@@ -212,37 +216,30 @@ void SharedTile::takeTurns(Words &words) {
 void SharedTile::store(const Registers &values, int piece) {
   note(piece, "written", "written by stmatrix");
   WordFormat format(storedBits, side.vectorElements);
-  auto wordsOf = [&](const SharedAccess &access) {
-    llvm::SmallVector<Value> elements;
-    for (int reg : access.registers)
-      elements.push_back(values[reg]);
-    return packWords(lowering, format, elements);
-  };
-  auto storeOne = [&](const SharedAccess &access, ArrayRef<Value> words) {
-    if (side.numMatrices)
-      storeMatrices(access, words);
-    else
-      emitPlainStore(lowering, addresses.pointer(access.offset), format, words);
-  };
-  auto storeAll = [&](const std::vector<SharedAccess> &accesses) {
-    if (side.laneTurns.empty()) {
-      for (const SharedAccess &access : accesses)
-        storeOne(access, wordsOf(access));
-      return;
-    }
+  auto storeAll = [&](ArrayRef<SharedAccess> accesses) {
     Words words;
-    for (const SharedAccess &access : accesses)
-      words.push_back(wordsOf(access));
+    for (const SharedAccess &access : accesses) {
+      llvm::SmallVector<Value> elements;
+      for (int reg : access.registers)
+        elements.push_back(values[reg]);
+      words.push_back(packWords(lowering, format, elements));
+    }
     takeTurns(words);
     for (auto [access, own] : llvm::zip(accesses, words))
-      storeOne(access, own);
+      if (side.numMatrices)
+        storeMatrices(access, own);
+      else
+        emitPlainStore(lowering, addresses.pointer(access.offset), format, own);
   };
   // Lanes that hold copies write equal words to equal addresses in the same
   // wavefront, which costs nothing; warps would take wavefronts of their own.
   HardwareIndex duplicates;
   duplicates[InDim::Warp] = side.duplicateMasks[InDim::Warp];
   forEachList(piece, {}, [&](const std::vector<SharedAccess> &accesses) {
-    SharedExchange(lowering, 0).onlyOwners(duplicates, [&] { storeAll(accesses); });
+    SharedExchange(lowering, 0).onlyOwners(duplicates, [&] {
+      for (size_t first = 0; first < accesses.size(); first += numTogether(accesses))
+        storeAll(ArrayRef(accesses).slice(first, numTogether(accesses)));
+    });
   });
 }
 
@@ -254,27 +251,22 @@ void SharedTile::load(Registers &registers, Type registerType, int piece) {
       if (!value)
         value = lowering.builder.create<LLVM::UndefOp>(lowering.loc, registerType);
   WordFormat format(storedBits, side.vectorElements);
-  auto loadOne = [&](const SharedAccess &access) {
-    return side.numMatrices ? loadMatrices(access)
-                            : emitPlainLoad(lowering, addresses.pointer(access.offset), format);
-  };
-  auto keep = [&](const SharedAccess &access, ArrayRef<Value> words) {
-    llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
-    for (auto [reg, element] : llvm::zip(access.registers, elements))
-      registers[reg] = element;
-  };
-  forEachList(piece, registers, [&](const std::vector<SharedAccess> &accesses) {
-    if (side.laneTurns.empty()) {
-      for (const SharedAccess &access : accesses)
-        keep(access, loadOne(access));
-      return;
-    }
+  auto loadAll = [&](ArrayRef<SharedAccess> accesses) {
     Words words;
     for (const SharedAccess &access : accesses)
-      words.push_back(loadOne(access));
+      words.push_back(side.numMatrices
+                          ? loadMatrices(access)
+                          : emitPlainLoad(lowering, addresses.pointer(access.offset), format));
     takeTurns(words);
-    for (auto [access, own] : llvm::zip(accesses, words))
-      keep(access, own);
+    for (auto [access, own] : llvm::zip(accesses, words)) {
+      llvm::SmallVector<Value> elements = unpackWords(lowering, format, own, registerType);
+      for (auto [reg, element] : llvm::zip(access.registers, elements))
+        registers[reg] = element;
+    }
+  };
+  forEachList(piece, registers, [&](const std::vector<SharedAccess> &accesses) {
+    for (size_t first = 0; first < accesses.size(); first += numTogether(accesses))
+      loadAll(ArrayRef(accesses).slice(first, numTogether(accesses)));
   });
 }
 

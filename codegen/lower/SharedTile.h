@@ -79,6 +79,8 @@ private:
   void prepare(const std::vector<SharedAccess> &accesses);
   /// The words of each access.
   using Words = std::vector<llvm::SmallVector<mlir::Value>>;
+  /// The accesses whose words are moved together: all where lanes take turns, else one by one.
+  size_t numTogether(const std::vector<SharedAccess> &accesses) const;
   /// Exchanges the words of steps and accesses where lanes take turns: from either order to
   /// the other.
   void takeTurns(Words &words);

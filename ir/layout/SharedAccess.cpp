@@ -35,10 +35,6 @@ int SharedSide::numInstructions() const {
   return static_cast<int>(count);
 }
 
-int SharedSide::words(int storedBits) const {
-  return numMatrices ? numMatrices : std::max(1, vectorElements * storedBits / wordBits);
-}
-
 int SharedSide::leastWavefronts(int storedBits) const {
   return numMatrices ? numMatrices
                      : std::max(1, warpLanes * vectorElements * storedBits / wavefrontBits);
@@ -178,9 +174,9 @@ static void addTurns(SharedSide &side, int storedBits) {
     }
   // A wavefront is a cycle of the multiprocessor, for each of its warps; a select is two of
   // one of its four parts. Registers and addresses cost something, too.
-  constexpr int wavefrontsPerSelect = 3;
-  if (2 * (side.extraWavefronts - extra) < wavefrontsPerSelect * selects * side.words(storedBits) ||
-      selects == 0)
+  // So three wavefronts have to be saved for two selects.
+  int words = std::max(1, side.vectorElements * storedBits / wordBits);
+  if (selects == 0 || 2 * (side.extraWavefronts - extra) < 3 * selects * words)
     return;
   side.laneOffsets = offsets;
   side.laneTurns = turns;

@@ -79,8 +79,6 @@ struct SharedSide {
   /// name.
   std::vector<int> registerOf;
 
-  /// The words of 32 bits of one access.
-  int words(int storedBits) const;
   /// Whether a thread's part decides which accesses belong to a piece.
   bool piecesDifferByThread() const;
   int numInstructions() const;
