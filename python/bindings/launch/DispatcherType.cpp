@@ -91,9 +91,9 @@ static int dispatcherTraverse(PyObject *object, visitproc visit, void *arg) {
     if (result == 0 && entry.handleObject)
       result = visit(entry.handleObject, arg);
   });
-  state.warmed.forEach([&](Warmed &entry) {
+  state.warmed.forEach([&](py::object &kernel) {
     if (result == 0)
-      result = visit(entry.kernel, arg);
+      result = visit(kernel.ptr(), arg);
   });
   return result;
 }

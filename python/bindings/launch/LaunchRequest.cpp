@@ -116,13 +116,13 @@ py::object LaunchRequest::warm() {
   key.addWord(circumstances.cast<uint64_t>());
   key.setHeader(static_cast<uint64_t>(deviceOrdinal));
   uint64_t hash = key.hash();
-  if (const Warmed *known = state.warmed.find(key, hash))
-    return py::reinterpret_borrow<py::object>(known->kernel);
+  if (const py::object *known = state.warmed.find(key, hash))
+    return *known;
   uint64_t generation = state.generation.load();
   py::object kernel = compile(/*isWarmup=*/true);
   if (kernel.is_none())
     return kernel;
-  auto entry = std::make_unique<Warmed>(py::object(kernel).release().ptr());
+  auto entry = std::make_unique<py::object>(kernel);
   std::lock_guard<std::mutex> lock(state.mutex);
   // Compiling let other threads run: the table may have been cleared, or have this key.
   if (state.generation.load() == generation && !state.warmed.find(key, hash))

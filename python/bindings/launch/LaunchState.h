@@ -41,15 +41,6 @@ struct Entry {
   ~Entry();
 };
 
-/// What a warm-up compiled for its arguments and circumstances.
-struct Warmed {
-  PyObject *kernel; // the CompiledKernel
-
-  explicit Warmed(PyObject *kernel) : kernel(kernel) {}
-  Warmed(const Warmed &) = delete;
-  ~Warmed() { Py_XDECREF(kernel); }
-};
-
 struct LauncherObject;
 
 struct DispatcherState {
@@ -59,7 +50,8 @@ struct DispatcherState {
   bool interpreted = false;
   ConstTokens tokens;
   launch::KeyTable<Entry> table;
-  launch::KeyTable<Warmed> warmed;
+  /// The CompiledKernels of warm-ups, by arguments and circumstances.
+  launch::KeyTable<pybind11::object> warmed;
   WatchedGlobals watched;
   /// How often the table was cleared: what others keep of its entries is void then.
   std::atomic<uint64_t> generation{0};
