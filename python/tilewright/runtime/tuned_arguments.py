@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from .. import _core
 from ..tools.tensor_descriptor import TensorDescriptor
 from ..user_objects import attribute
@@ -49,7 +51,8 @@ def key_value(value):
     Its elements say nothing about the time, and to read them would wait for the GPU. The array itself would be kept
     alive by the key, and each new one would be tuned for.
     """
-    if type(value) in _SCALARS or (type(value).__module__ == "numpy" and type(value).__name__ != "ndarray"):
+    numpy = sys.modules.get("numpy")  # a scalar of it has a shape, too
+    if type(value) in _SCALARS or (numpy is not None and isinstance(value, numpy.generic)):
         return value
     if type(value) in (tuple, list):
         return tuple(map(key_value, value))

@@ -7,6 +7,7 @@ import os
 import sys
 from types import SimpleNamespace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -115,7 +116,7 @@ def test_array_in_a_key_counts_by_dtype_and_shape():
     }
     key = kernel._key((Unread((4,)), (Unread((3,)), 2.5)), {})
     assert key == ("float32[4]", ("float32[3]", 2.5), "float32")
-    numbers = np.int64(3), np.float32(2.5), np.dtype("int8")
+    numbers = np.int64(3), np.float32(2.5), ml_dtypes.bfloat16(2.5), np.dtype("int8")
     for number in numbers:
         assert kernel._key((Unread((4,)), number), {})[1] is number
     assert kernel._key((Unread((4,)), np.zeros((2, 3), np.int8)), {})[1] == "int8[2, 3]"
