@@ -7,7 +7,8 @@ memory, a layout conversion through shared memory, atomics with a lock, copies a
 a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
 computed from what was loaded ahead, tiles used narrow and wide, reductions with many results, several atomics per
 thread, reductions by TMA, scans across warps, loads and stores with an order, promises made as statements, gathers,
-tiles that are copied ahead column by column or by loaded addresses, addresses from a table, rows in rings.
+tiles that are copied ahead column by column or by loaded addresses, addresses from a table, rows in rings, products
+whose operands share memory, lanes that take turns at the banks.
 Buffers are written in full before they are read, so that initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
@@ -321,6 +322,23 @@ def check_rows_in_rings():
         assert torch.equal(out, torch.einsum("msk,nsk,sn->mn", terms, b.float().view(64, 5, 64), columns.float()))
 
 
+def check_operands_in_memory():
+    """Straight-line kernels of several products, and tiles whose lanes take turns at the banks: those of tests."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
+    import test_lane_turns
+    import test_operand_memory
+    from harness.devices import Gpu
+
+    gpu = Gpu()
+    for warps in (4, 8):
+        for columns in (32, 64):
+            test_operand_memory.check_two_sides(gpu, columns, num_warps=warps)
+        for shape in ((64, 32, 32), (64, 64, 64)):
+            for dtype in ("float16", "float32"):
+                test_lane_turns.check_widened(gpu, shape, dtype, num_warps=warps)
+            test_lane_turns.check_bytes(gpu, shape, num_warps=warps)
+
+
 def check_lessons():
     """The checks of lessons, at sizes of the interpreter; where kernels are tuned, with the first configuration."""
     import importlib
@@ -376,6 +394,7 @@ def main():
     check_orders_and_promises()
     check_gathers_and_columns()
     check_rows_in_rings()
+    check_operands_in_memory()
     check_lessons()
     torch.cuda.synchronize()
     print("every kernel right")
