@@ -40,6 +40,29 @@ static void selectHalfAbsolute(llvm::Module &module) {
     }
 }
 
+/// The sign of one number on another as copysign, one instruction. LLVM 19 does not know it: it
+/// shifts the sign down, compares, negates and selects. After its passes, which know what it means.
+static void selectCopiedSigns(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction :
+         llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+      if (!call || call->getIntrinsicID() != llvm::Intrinsic::copysign)
+        continue;
+      llvm::Type *type = call->getType();
+      if (!type->isFloatTy() && !type->isDoubleTy())
+        continue;
+      llvm::InlineAsm *copySign = llvm::InlineAsm::get(
+          llvm::FunctionType::get(type, {type, type}, /*isVarArg=*/false),
+          type->isFloatTy() ? "copysign.f32 $0, $1, $2;" : "copysign.f64 $0, $1, $2;",
+          type->isFloatTy() ? "=f,f,f" : "=d,d,d", /*hasSideEffects=*/false);
+      llvm::IRBuilder<> builder(call);
+      call->replaceAllUsesWith(
+          builder.CreateCall(copySign, {call->getArgOperand(1), call->getArgOperand(0)}));
+      call->eraseFromParent();
+    }
+}
+
 /// A choice between two conditions as what one instruction does with three predicates. LLVM 19
 /// makes numbers of them, selects, and compares: six. After its passes, which would undo it.
 static void combineConditions(llvm::Module &module) {
@@ -127,6 +150,7 @@ void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   selectHalfAbsolute(module);
+  selectCopiedSigns(module);
   combineConditions(module);
   balanceCounts(module);
 }

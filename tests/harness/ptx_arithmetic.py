@@ -93,6 +93,11 @@ def unary(machine, instruction):
     (float_operation if is_float(instruction.type) else integer_operation)(machine, instruction, function)
 
 
+@handles("copysign")
+def copy_sign(machine, instruction):
+    float_operation(machine, instruction, lambda sign, magnitude: np.copysign(magnitude, sign))
+
+
 def wide(kind):
     return kind[0] + str(2 * int(kind[1:]))
 

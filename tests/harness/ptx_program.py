@@ -65,7 +65,7 @@ class Program:
 PLAIN = {
     "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shl", "shr",
     "shf", "prmt", "lop3", "bfe", "bfi", "mov", "setp", "selp", "cvt", "cvta", "ld", "st", "shfl", "mma", "ldmatrix", "popc",
-    "clz", "brev",
+    "clz", "brev", "copysign",
 }  # fmt: skip
 OF_WARPS = {"shfl", "vote", "redux", "elect", "mma", "ldmatrix", "stmatrix"}
 WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}

@@ -5,6 +5,7 @@
 // RUN: tilewright-opt %t/library.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LIBRARY
 // RUN: tilewright-opt %t/half.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=HALF
 // RUN: tilewright-opt %t/choice.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=CHOICE
+// RUN: tilewright-opt %t/sign.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=SIGN
 // RUN: not tilewright-opt %t/libdevice.mlir --tw-emit-ptx=target=sm_80 -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: tilewright-opt %t/nan.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=NAN
 // RUN: tilewright-opt %t/fuse.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=FUSE
@@ -120,6 +121,25 @@ func.func @choice(%p: !tw.ptr<f32>, %x: f32, %y: f32, %z: f32) {
   %2 = arith.cmpf olt, %z, %x : f32
   %3 = arith.select %0, %1, %2 : i1
   tw.store %p, %x mask %3 : i1 : !tw.ptr<f32>, f32
+  func.return
+}
+}
+
+//--- sign.mlir
+// The sign of one number on another is one instruction, not a selection.
+// SIGN-NOT: selp
+// SIGN-DAG: ld.param.f32 %[[SIZE:f[0-9]+]], [{{.*}}param_2];
+// SIGN-DAG: ld.param.f32 %[[SIGN:f[0-9]+]], [{{.*}}param_3];
+// SIGN: copysign.f32 %f{{[0-9]+}}, %[[SIGN]], %[[SIZE]];
+// SIGN: copysign.f64
+// SIGN-NOT: selp
+module attributes {tw.num_warps = 1 : i32} {
+func.func @sign(%p: !tw.ptr<f32>, %q: !tw.ptr<f64>, %x: f32, %y: f32, %z: f64) {
+  %0 = math.copysign %x, %y : f32
+  tw.store %p, %0 : !tw.ptr<f32>, f32
+  %1 = arith.extf %y : f32 to f64
+  %2 = math.copysign %1, %z : f64
+  tw.store %q, %2 : !tw.ptr<f64>, f64
   func.return
 }
 }
