@@ -111,9 +111,12 @@ class Outcome:
 
 
 def outcomes_of(arguments, suites, jobs) -> list:
+    """One for each suite that was asked for by name or has a checkout."""
     outcomes = []
     for suite in suites:
         commit = suite.checkout(arguments.checkouts) / "COMMIT"
+        if not arguments.suite and not commit.exists():
+            continue
         outcome = Outcome(suite, commit.read_text().strip() if commit.exists() else "unknown")
         for job in jobs:
             if job.suite is suite:
