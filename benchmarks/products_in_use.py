@@ -120,17 +120,17 @@ def weight_gradient(m, n, k):
     )
 
 
-def tf32(m, n, k):
-    x, w = normal(m, k, dtype=torch.float32), normal(n, k, dtype=torch.float32)
+def tf32(m, n, k, transposed):
+    x, w = normal(m, k, dtype=torch.float32), normal(*((n, k) if transposed else (k, n)), dtype=torch.float32)
     out = torch.empty(m, n, device="cuda")
     return Row(
-        f"tf32 {m}x{n}x{k}",
+        f"tf32 {'x w^T' if transposed else 'x w'} {m}x{n}x{k}",
         2 * m * n * k,
         "tf32_kernel",
-        (x, w, out, m, n, k),
+        (x, w, out, m, n, k, transposed),
         lambda c: (blocks(m, c[0]) * blocks(n, c[1]),),
         [(128, 128, 32, 4, 3), (128, 128, 32, 8, 4), (128, 256, 32, 8, 3)],
-        close(out, x @ w.T, 1),
+        close(out, x @ (w.T if transposed else w), 1),
     )
 
 
@@ -198,7 +198,9 @@ LINEAR = [
 ]
 ROWS = [lambda size=size: linear_gelu(*size) for size in LINEAR]
 ROWS += [lambda m=m, make=make: make(m) for m in QUANTISED for make in (int8_weights, int4_weights)]
-ROWS += [lambda: weight_gradient(4096, 4096, 4096), lambda: tf32(4096, 4096, 4096), lambda: gathered_rows(8192, 4096, 4096)]
+ROWS += [lambda: weight_gradient(4096, 4096, 4096)]
+ROWS += [lambda t=transposed: tf32(4096, 4096, 4096, t) for transposed in (True, False)]
+ROWS += [lambda: gathered_rows(8192, 4096, 4096)]
 ROWS += [lambda m=m, s=s: split_k(m, s) for m in (16, 64) for s in (4, 8)] + [lambda: decode(4), lambda: decode(16)]
 
 

@@ -90,17 +90,20 @@ def weight_gradient_kernel(x_ptr, dy_ptr, out_ptr, M, N, K, BM: tl.constexpr, BN
 
 
 @tw.jit
-def tf32_kernel(x_ptr, w_ptr, out_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    # x w^T in float32 on tensor cores; w is N x K.
+def tf32_kernel(x_ptr, w_ptr, out_ptr, M, N, K, TRANSPOSED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    # x w in float32 on tensor cores; w is K x N, or N x K where it is transposed.
     m, n = place(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN))
     rows, columns, inner = m * BM + tl.arange(0, BM), n * BN + tl.arange(0, BN), tl.arange(0, BK)
     x_ptrs = x_ptr + rows[:, None] * K + inner[None, :]
-    w_ptrs = w_ptr + columns[None, :] * K + inner[:, None]
+    if TRANSPOSED:
+        w_ptrs, w_step = w_ptr + columns[None, :] * K + inner[:, None], BK
+    else:
+        w_ptrs, w_step = w_ptr + inner[:, None] * N + columns[None, :], BK * N
     total = tl.zeros((BM, BN), tl.float32)
     for _ in range(0, K, BK):
         total = tl.dot(tl.load(x_ptrs), tl.load(w_ptrs), total)
         x_ptrs += BK
-        w_ptrs += BK
+        w_ptrs += w_step
     tl.store(out_ptr + rows[:, None] * N + columns[None, :], total)
 
 

@@ -145,6 +145,28 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
   return dealer.take();
 }
 
+LinearLayout makeTransposing(const std::vector<int> &log2Shape, const std::vector<int> &order,
+                             int log2Run, int dimOfRows, int log2WarpSize, int log2Warps) {
+  BitDealer dealer(log2Shape);
+  auto dealUpTo = [&](InDim target, int dim, int &bits, int most) {
+    int dealt = std::min({bits, most, dealer.left(dim)});
+    dealer.deal(target, dim, dealt);
+    bits -= dealt;
+  };
+  dealUpTo(InDim::Lane, order[0], log2WarpSize, log2Run);
+  dealUpTo(InDim::Lane, dimOfRows, log2WarpSize, log2WarpSize);
+  dealUpTo(InDim::Warp, dimOfRows, log2Warps, log2Warps);
+  for (int dim : order) {
+    dealUpTo(InDim::Lane, dim, log2WarpSize, log2WarpSize);
+    dealUpTo(InDim::Warp, dim, log2Warps, log2Warps);
+  }
+  dealer.copy(InDim::Lane, log2WarpSize);
+  dealer.copy(InDim::Warp, log2Warps);
+  for (int dim : order)
+    dealer.dealRest(dim);
+  return dealer.take();
+}
+
 //===--- matrix instructions ----------------------------------------------===//
 
 /// Warps of the leading (batch) dimensions, after those of M and N.

@@ -47,6 +47,11 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
                            int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks = 0,
                            const std::vector<int> &log2Repeats = {}, bool hasShortRuns = false);
+/// A layout for copies of single elements from global memory, where order[0] is fastest, to shared
+/// memory, where `dimOfRows` is: the lanes of a warp have 2^log2Run elements that follow one another in
+/// global memory by as many as are left in shared memory, warps the rest of the rows there.
+LinearLayout makeTransposing(const std::vector<int> &log2Shape, const std::vector<int> &order,
+                             int log2Run, int dimOfRows, int log2WarpSize, int log2Warps);
 /// Row-major order of a tile of `rank` dimensions: {rank - 1, ..., 0}.
 std::vector<int> rowMajorOrder(int rank);
 

@@ -22,7 +22,7 @@
 // How: an operand is stored where it is defined, once, in the order in which it
 // was loaded: the fastest dimension of its layout is the row of the swizzled
 // tile. A transpose in between is a permuted view of the same bytes. wgmma takes
-// 16-bit operands in either order; others are stored with K fastest.
+// 16-bit operands in either order; others are stored with K fastest (SpreadCopies.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +36,7 @@
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/Resources.h"
 #include "passes/layout/RetypeLoad.h"
+#include "passes/layout/SpreadCopies.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
@@ -54,7 +55,6 @@ constexpr int swizzleBytes = 128;
 /// Bytes of a row that a ring may hold beside the operands of products: slots take multiples of a
 /// swizzled pattern. A guess.
 constexpr int64_t maxRowBytes = 2 * hardware::swizzlePatternBytes;
-
 /// Row-major with dimensions `fast` and the last exchanged in rank.
 std::vector<int> orderWithFastest(int rank, int fast) {
   std::vector<int> order = {fast};
@@ -441,8 +441,10 @@ public:
                                              : promotion.promoteFma(dot);
     eraseDead(getOperation());
     numBuffers += promotion.numBuffers;
-    getOperation().walk(
-        [&](func::FuncOp function) { numBuffers += readFromBuffers(function, context.target); });
+    getOperation().walk([&](func::FuncOp function) {
+      numBuffers += readFromBuffers(function, context.target);
+      spreadCopies(function, context.target);
+    });
   }
 
 private:

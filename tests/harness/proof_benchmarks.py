@@ -320,7 +320,16 @@ BENCHMARKS = [
         "M N K",
         "(M // BM) * (N // BN)",
         SIZES + ", M % BM == 0, N % BN == 0, K % BK == 0",
-        SMALL,
+        {**SMALL, "TRANSPOSED": 1},
+    ),
+    ProofCase(
+        "products_in_use_kernels",
+        "tf32_kernel",
+        {"x_ptr": "[M, K]", "w_ptr": "[K, N]", "out_ptr": "[M, N]"},
+        "M N K",
+        "(M // BM) * (N // BN)",
+        SIZES + ", M % BM == 0, N % BN == 0, K % BK == 0",
+        {**SMALL, "TRANSPOSED": 0},
     ),
     ProofCase(
         "products_in_use_kernels",

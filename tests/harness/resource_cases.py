@@ -98,7 +98,8 @@ def products_in_use(target) -> list[Case]:
         ("int8_weights_kernel", "fp16 i8 fp16 fp16", SMALL, {}),
         ("int4_weights_kernel", "fp16 i32 fp16 fp16", SMALL, {}),
         ("weight_gradient_kernel", "fp16 fp16 fp32", LARGE, {}),
-        ("tf32_kernel", "fp32 fp32 fp32", [(128, 128, 32, 4, 3), (128, 128, 32, 8, 4)], {}),
+        ("tf32_kernel", "fp32 fp32 fp32", [(128, 128, 32, 4, 3), (128, 128, 32, 8, 4)], {"TRANSPOSED": True}),
+        ("tf32_kernel", "fp32 fp32 fp32", [(128, 128, 32, 4, 3), (128, 256, 32, 8, 3)], {"TRANSPOSED": False}),
         ("split_k_kernel", "fp16 fp16 fp32", SMALL[:2], {"SPLIT": 4}),
         ("gathered_rows_kernel", "fp16 i64 fp16 fp16", LARGE, {}),
     ):

@@ -178,7 +178,9 @@ def test_report_of_results(tmp_path):
         "u.py::d": line("passed"),
     }
     there = Job(suite, "triton", [], results=results)
-    write_report(SimpleNamespace(out=tmp_path / "out", checkouts=tmp_path, sample="suite", suite=None), [suite], [here, there], 1.0)
+    write_report(
+        SimpleNamespace(out=tmp_path / "out", checkouts=tmp_path, sample="suite", suite=None), [suite], [here, there], 1.0
+    )
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     row = summary["suites"][0]
     assert (row["passed"], row["failed"], row["crashed"], row["failed_only_here"], row["commit"]) == (1, 5, 1, 2, "abc")

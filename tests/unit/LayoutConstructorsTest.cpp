@@ -113,6 +113,30 @@ TEST(LayoutConstructors, CoalescedWithShortRuns) {
   EXPECT_EQ(layout, makeCoalesced({3, 9}, {0, 1}, 1, 5, 2));
 }
 
+// 32x128 f32, columns fastest in memory, rows in the buffer: 16 columns by two rows for each warp, and
+// a thread has columns of a few rows only.
+TEST(LayoutConstructors, TransposingSpreadsLanesOverBothDimensions) {
+  LinearLayout layout = makeTransposing({5, 7}, {1, 0}, /*log2Run=*/4, /*dimOfRows=*/0, 5, 3);
+  EXPECT_EQ(layout.columns(InDim::Lane), (Columns{1, 2, 4, 8, 128}));
+  EXPECT_EQ(layout.columns(InDim::Warp), (Columns{256, 512, 1024}));
+  EXPECT_EQ(layout.columns(InDim::Register), (Columns{16, 32, 64, 2048}));
+  // Few rows: warps go on along the columns.
+  layout = makeTransposing({2, 8}, {1, 0}, /*log2Run=*/4, /*dimOfRows=*/0, 5, 3);
+  EXPECT_EQ(layout.columns(InDim::Lane), (Columns{1, 2, 4, 8, 256}));
+  EXPECT_EQ(layout.columns(InDim::Warp), (Columns{512, 16, 32}));
+  // Fewer elements than threads: the rest hold copies.
+  layout = makeTransposing({1, 3}, {1, 0}, /*log2Run=*/4, /*dimOfRows=*/0, 5, 2);
+  EXPECT_EQ(layout.columns(InDim::Lane), (Columns{1, 2, 4, 8, 0}));
+  EXPECT_EQ(layout.columns(InDim::Warp), (Columns{0, 0}));
+  RandomLayouts random(23);
+  for (int trial = 0; trial < 100; ++trial) {
+    std::vector<int> shape = random.shape(2, random.upTo(12));
+    int fast = random.upTo(1);
+    layout = makeTransposing(shape, {fast, 1 - fast}, 4, 1 - fast, 5, random.upTo(3));
+    EXPECT_TRUE(layout.isSurjective());
+  }
+}
+
 TEST(LayoutConstructors, CoalescedAlwaysCoversTheTile) {
   RandomLayouts random(22);
   for (int trial = 0; trial < 200; ++trial) {
