@@ -52,6 +52,11 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
 /// global memory by as many as are left in shared memory, warps the rest of the rows there.
 LinearLayout makeTransposing(const std::vector<int> &log2Shape, const std::vector<int> &order,
                              int log2Run, int dimOfRows, int log2WarpSize, int log2Warps);
+/// Blocks of 2^log2Block elements along order[0], then along order[1], in each thread, for tiles that
+/// go from rows along order[0] to rows along order[1] of shared memory: lanes have as many blocks along
+/// order[0] and the rest along order[1], warps go on there.
+LinearLayout makeBlocksInThreads(const std::vector<int> &log2Shape, const std::vector<int> &order,
+                                 int log2Block, int log2WarpSize, int log2Warps);
 /// Row-major order of a tile of `rank` dimensions: {rank - 1, ..., 0}.
 std::vector<int> rowMajorOrder(int rank);
 
@@ -90,9 +95,11 @@ LinearLayout makeFmaOperand(const LinearLayout &accumulator, DotOperand operand,
 /// order[1] and the further dimensions; a wider tile has further panels after it. Within, the 16-byte
 /// chunk index is XORed with address bits 7 and up. 16: panels of 16 bytes
 /// without XOR (wgmma's no-swizzle core matrices). 0: plain, without panels. A
-/// row narrower than `swizzleBytes` uses the largest mode that fits.
+/// row narrower than `swizzleBytes` uses the largest mode that fits. With `log2RowsAlike`, which
+/// neither TMA nor wgmma knows, 2^log2RowsAlike times as many rows in succession have the same XOR.
 LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape, int elementBits,
-                                int swizzleBytes, const std::vector<int> &order);
+                                int swizzleBytes, const std::vector<int> &order,
+                                int log2RowsAlike = 0);
 LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape, int elementBits,
                                 int swizzleBytes);
 /// The swizzle makeSwizzledShared uses: `swizzleBytes` clipped to the row.

@@ -62,6 +62,23 @@ ir::BufferType bufferFor(RankedTensorType tile, const LinearLayout &layout) {
                              ir::SharedLayoutAttr::fromLinear(context, layout), /*slots=*/1);
 }
 
+ir::BufferType onlyBufferOf(ir::LoadOp load) {
+  ir::BufferType buffer;
+  for (Operation *user : load->getUsers()) {
+    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user);
+    if (!alloc || (buffer && alloc.getType() != buffer))
+      return {};
+    buffer = alloc.getType();
+  }
+  return buffer;
+}
+
+int fastestDimension(ir::BufferType buffer) {
+  LinearLayout layout = buffer.toLinear();
+  auto first = layout.coordinates(layout.columns(InDim::Offset).front());
+  return static_cast<int>(llvm::find_if(first, [](auto at) { return at != 0; }) - first.begin());
+}
+
 ir::BufferType ownBufferFor(ir::LoadOp load) {
   auto tile = llvm::cast<RankedTensorType>(load.getResult().getType());
   LinearLayout layout = ir::getLinearLayout(tile), memory(ir::log2Shape(tile.getShape()));

@@ -58,6 +58,10 @@ llvm::SmallVector<BufferUse, 2> bufferUses(mlir::Operation *op);
 
 /// The type of a buffer for `tile` with `layout`.
 ir::BufferType bufferFor(mlir::RankedTensorType tile, const LinearLayout &layout);
+/// The buffer that is all what `load` is loaded for; null where there is none.
+ir::BufferType onlyBufferOf(ir::LoadOp load);
+/// The dimension along which neighbours in a buffer follow one another.
+int fastestDimension(ir::BufferType buffer);
 /// For copies of what `load` loads that each thread reads back itself: the elements of one
 /// access follow each other, then those of the next lane. So an access of a warp is free of
 /// conflicts, whichever dimension of the tile is contiguous in global memory.

@@ -116,6 +116,8 @@
 // copies wait for nothing; a chain of loads is waited for from the second one on. Scalars
 // that the products depend on otherwise are loaded ahead, too.
 //
+// Bytes that a product wants transposed are copied ahead as they are (TransposedBytes.h).
+//
 // Not handled: addresses that the iteration before has loaded; loops that store where they
 // load from.
 //
@@ -123,6 +125,7 @@
 
 #include "passes/Passes.h"
 #include "passes/schedule/LoopSchedule.h"
+#include "passes/schedule/TransposedBytes.h"
 
 using namespace mlir;
 
@@ -303,9 +306,14 @@ private:
 
   LogicalResult pipeline(scf::ForOp loop) {
     BufferReads reads(loop, context.target);
+    TransposedBytes bytes(loop, context.target);
+    auto undoAllBut = [&](const std::optional<LoopSchedule> &schedule) {
+      bool haveBytesChanged = bytes.undoAllBut(schedule);
+      return reads.undoAllBut(schedule) || haveBytesChanged;
+    };
     LoopPlan made = planned(loop);
     // With fewer copies the others may turn out otherwise.
-    while (reads.undoAllBut(made.schedule))
+    while (undoAllBut(made.schedule))
       made = planned(loop);
     for (const PlanNote &note : made.notes)
       context.remark(note.op, note.remark);
@@ -315,7 +323,7 @@ private:
       return success();
     // The loop is as it was until here, and right without a schedule.
     if (std::string problem = verify(*made.schedule); !problem.empty()) {
-      reads.undoAllBut(std::nullopt);
+      undoAllBut(std::nullopt);
       context.remark(loop, {"pipeline", false, {}, {}, "[internal] " + problem});
       return success();
     }

@@ -121,7 +121,7 @@ public:
     Value source = convert.getSource();
     auto permute = source.getDefiningOp<ir::PermuteOp>();
     Value stored = permute ? permute.getSource() : source;
-    Value buffer = bufferOf(stored, fastestDimension(ir::getLinearLayout(tileType(stored))));
+    Value buffer = bufferOf(stored, fastestInBuffer(stored, convert, permute));
     if (permute)
       buffer = permuted(buffer, permute.getOrder(), source);
     OpBuilder builder(convert);
@@ -132,6 +132,21 @@ public:
 
 private:
   llvm::DenseMap<std::pair<Value, int>, Value> buffers;
+
+  /// That of memory. Words of bytes that the product takes along the other dimension would be read byte
+  /// by byte; in a loop they can be transposed on their way between two buffers (TransposedBytes.h).
+  static int fastestInBuffer(Value stored, ir::ConvertLayoutOp convert, ir::PermuteOp permute) {
+    int fast = fastestDimension(ir::getLinearLayout(tileType(stored)));
+    int wanted = fastestDimension(ir::getLinearLayout(tileType(convert.getResult())));
+    if (permute)
+      wanted = permute.getOrder()[wanted];
+    auto loop = llvm::dyn_cast<scf::ForOp>(stored.getDefiningOp()->getParentOp());
+    bool isAlone = stored.hasOneUse() && (!permute || permute->hasOneUse());
+    // Not those that are widened for the product, whose words hold fewer of them.
+    bool areBytes = ir::elementBits(tileType(stored).getElementType()) == 8 &&
+                    llvm::all_of(convert->getUsers(), llvm::IsaPred<ir::DotOp>);
+    return areBytes && isAlone && loop && ir::stagesOf(loop) > 1 ? wanted : fast;
+  }
 
   /// The tile in shared memory with dimension `fast` fastest, stored right after
   /// its definition.

@@ -9,6 +9,7 @@
 
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/support/Hardware.h"
+#include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/layout/RetypeLoad.h"
 
@@ -22,25 +23,6 @@ namespace tilewright::passes {
 /// the cache to each copy instead of two, twice as much four wavefronts of banks instead of two:
 /// either takes 1.1 of the time (H200, products of 2048 x 2048 f32, November 2026).
 static constexpr int64_t copiedRunBytes = 2 * hardware::sectorBytes;
-
-/// The buffer that is all what `load` is loaded for; null where there is none.
-static ir::BufferType onlyBufferOf(ir::LoadOp load) {
-  ir::BufferType buffer;
-  for (Operation *user : load->getUsers()) {
-    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user);
-    if (!alloc || (buffer && alloc.getType() != buffer))
-      return {};
-    buffer = alloc.getType();
-  }
-  return buffer;
-}
-
-/// The dimension along which neighbours in the buffer follow one another.
-static int fastestDimension(ir::BufferType buffer) {
-  LinearLayout layout = buffer.toLinear();
-  auto first = layout.coordinates(layout.columns(InDim::Offset).front());
-  return static_cast<int>(llvm::find_if(first, [](auto at) { return at != 0; }) - first.begin());
-}
 
 /// Null where `load` is not copied, or by vectors.
 static ir::LayoutAttr layoutToTranspose(ir::LoadOp load, const AxisAnalysis &axes,

@@ -15,6 +15,7 @@
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/Resources.h"
+#include "passes/schedule/TransposedBytes.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -151,8 +152,10 @@ private:
     llvm::SmallVector<Value> views(facts.allocs.begin(), facts.allocs.end());
     for (ir::AllocSharedOp alloc : facts.allocs)
       facts.isReadTransposed |= llvm::any_of(alloc->getUsers(), [](Operation *user) {
-        return llvm::isa<ir::BufferPermuteOp>(user) &&
-               llvm::any_of(user->getUsers(), llvm::IsaPred<ir::SharedLoadOp>);
+        auto read = llvm::dyn_cast<ir::SharedLoadOp>(user);
+        return (read && isStoredAgain(read)) ||
+               (llvm::isa<ir::BufferPermuteOp>(user) &&
+                llvm::any_of(user->getUsers(), llvm::IsaPred<ir::SharedLoadOp>));
       });
     while (!views.empty())
       for (Operation *user : views.pop_back_val().getUsers())

@@ -42,7 +42,8 @@ struct LoadFacts {
   llvm::SmallVector<ir::AllocSharedOp, 1> allocs;
   /// Ops of the body that read those, themselves or through a view.
   llvm::SetVector<mlir::Operation *> readers;
-  /// Some reader takes the tile through a permuted view into registers, as mma does.
+  /// Some reader takes the tile into registers through a permuted view, as mma does, or to store it
+  /// again (TransposedBytes.h).
   bool isReadTransposed = false;
   /// Type of a slot of its ring.
   ir::BufferType type;

@@ -8,7 +8,7 @@ a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, ope
 computed from what was loaded ahead, tiles used narrow and wide, reductions with many results, several atomics per
 thread, reductions by TMA, scans across warps, loads and stores with an order, promises made as statements, gathers,
 tiles that are copied ahead column by column or by loaded addresses, addresses from a table, rows in rings, products
-whose operands share memory, lanes that take turns at the banks.
+whose operands share memory, operands that are transposed, by turns of lanes and in copies.
 Buffers are written in full before they are read, so that initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
@@ -16,6 +16,7 @@ synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 
 import tilewright as tw
@@ -323,10 +324,12 @@ def check_rows_in_rings():
 
 
 def check_operands_in_memory():
-    """Straight-line kernels of several products, and tiles whose lanes take turns at the banks: those of tests."""
+    """Straight-line kernels of several products, and operands that are transposed: those of tests."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
     import test_lane_turns
     import test_operand_memory
+    import test_spread_copies
+    import test_transposed_bytes
     from harness.devices import Gpu
 
     gpu = Gpu()
@@ -336,7 +339,12 @@ def check_operands_in_memory():
         for shape in ((64, 32, 32), (64, 64, 64)):
             for dtype in ("float16", "float32"):
                 test_lane_turns.check_widened(gpu, shape, dtype, num_warps=warps)
-            test_lane_turns.check_bytes(gpu, shape, num_warps=warps)
+            test_lane_turns.check_bytes(gpu, shape, num_warps=warps, num_stages=1)
+        for transposed in test_transposed_bytes.ORDERS:
+            test_spread_copies.check(
+                gpu, test_spread_copies.advanced, (80, 96, 80), (64, 32, 32), transposed, num_warps=warps, num_stages=3
+            )
+            test_transposed_bytes.check(gpu, np.int8, (80, 96, 144), (64, 32, 64), transposed, num_warps=warps, num_stages=3)
 
 
 def check_lessons():

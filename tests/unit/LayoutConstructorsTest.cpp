@@ -137,6 +137,25 @@ TEST(LayoutConstructors, TransposingSpreadsLanesOverBothDimensions) {
   }
 }
 
+// 64x128 bytes in rows of 128: a thread has 4 x 4, a warp four of those along a row and eight rows.
+TEST(LayoutConstructors, BlocksInThreads) {
+  LinearLayout layout = makeBlocksInThreads({6, 7}, {1, 0}, /*log2Block=*/2, 5, 3);
+  EXPECT_EQ(layout.columns(InDim::Register), (Columns{1, 2, 128, 256, 64}));
+  EXPECT_EQ(layout.columns(InDim::Lane), (Columns{4, 8, 512, 1024, 2048}));
+  EXPECT_EQ(layout.columns(InDim::Warp), (Columns{4096, 16, 32}));
+  // One block for each of sixteen threads: the rest hold copies.
+  layout = makeBlocksInThreads({4, 4}, {0, 1}, /*log2Block=*/2, 5, 2);
+  EXPECT_EQ(layout.columns(InDim::Register), (Columns{16, 32, 1, 2}));
+  EXPECT_EQ(layout.columns(InDim::Lane), (Columns{64, 128, 4, 8, 0}));
+  EXPECT_EQ(layout.columns(InDim::Warp), (Columns{0, 0}));
+  RandomLayouts random(24);
+  for (int trial = 0; trial < 100; ++trial) {
+    std::vector<int> shape = {2 + random.upTo(5), 2 + random.upTo(5)};
+    int fast = random.upTo(1);
+    EXPECT_TRUE(makeBlocksInThreads(shape, {fast, 1 - fast}, 2, 5, random.upTo(3)).isSurjective());
+  }
+}
+
 TEST(LayoutConstructors, CoalescedAlwaysCoversTheTile) {
   RandomLayouts random(22);
   for (int trial = 0; trial < 200; ++trial) {
