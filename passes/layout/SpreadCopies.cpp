@@ -28,7 +28,7 @@ static constexpr int64_t copiedRunBytes = 2 * hardware::sectorBytes;
 static ir::LayoutAttr layoutToTranspose(ir::LoadOp load, const AxisAnalysis &axes,
                                         const TargetInfo &target) {
   ir::BufferType buffer = onlyBufferOf(load);
-  if (!buffer || !canBeCopiedAhead(load, axes, target))
+  if (!buffer || !canBeCopiedAhead(load, axes, target) || !fillsWithZeros(load))
     return {};
   MemoryAccess access = *analyzeAccess(load, axes, target);
   int rows = fastestDimension(buffer);

@@ -13,7 +13,10 @@ from harness.devices import Emulator
 
 
 @tilewright.jit
-def advanced(a, b, out, M, N, K, along_m, along_k, k_of_b, n_of_b, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def advanced(
+    a, b, out, M, N, K, along_m, along_k, k_of_b, n_of_b, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    OTHER: tl.constexpr = 0.0,
+):  # fmt: skip
     """Loops carry the pointers; rows and columns wrap round."""
     i = (tl.program_id(0) * BM + tl.arange(0, BM)) % M
     j = (tl.program_id(1) * BN + tl.arange(0, BN)) % N
@@ -22,7 +25,7 @@ def advanced(a, b, out, M, N, K, along_m, along_k, k_of_b, n_of_b, BM: tl.conste
     total = tl.zeros((BM, BN), tl.float32)
     for step in range(0, tl.cdiv(K, BK)):
         x = tl.load(left, mask=k[None, :] < K - step * BK, other=0.0)
-        y = tl.load(right, mask=k[:, None] < K - step * BK, other=0.0)
+        y = tl.load(right, mask=k[:, None] < K - step * BK, other=OTHER)
         total = tl.dot(x, y, total)
         left += BK * along_k
         right += BK * k_of_b
@@ -82,14 +85,23 @@ def test_products_in_the_emulator(kernel, shape, blocks, transposed, target):
     check(Emulator(target), kernel, shape, blocks, transposed, num_warps=4, num_stages=3)
 
 
+def compiled_for(transposed, **more):
+    a, size = np.empty((256, 256), np.float32), 256
+    strides = [stride for turned in transposed for stride in strides_of(a, turned)]
+    options = {"BM": 128, "BN": 128, "BK": 32, "num_warps": 8, "num_stages": 3, **more}
+    return assemble_for(advanced, "sm_90a", [a, a, a, size, size, size, *strides], options)
+
+
 @pytest.mark.parametrize("transposed", ORDERS)
 def test_copies_meet_few_banks(transposed):
     """Each copy of a warp took four wavefronts, and read a quarter of each of sixteen sectors."""
-    a, size = np.empty((256, 256), np.float32), 256
-    strides = [stride for turned in transposed for stride in strides_of(a, turned)]
-    options = {"BM": 128, "BN": 128, "BK": 32, "num_warps": 8, "num_stages": 3}
-    compiled = assemble_for(advanced, "sm_90a", [a, a, a, size, size, size, *strides], options)
-    ptx = compiled.asm["ptx"]
-    assert "wgmma" in ptx and "cp.async.ca.shared.global" in ptx
+    compiled = compiled_for(transposed)
+    assert "wgmma" in compiled.asm["ptx"] and "cp.async.ca.shared.global" in compiled.asm["ptx"]
     conflicts = [each for each in compiled.remarks if "copied in vectors of 1" in each]
     assert all("wavefronts=2" in each for each in conflicts) and len(conflicts) == (transposed[0] + (not transposed[1])) * 3
+
+
+def test_what_is_not_copied_is_loaded_by_vectors():
+    """cp.async fills with zeros alone."""
+    assert "ld.global.v4" in compiled_for((False, False), OTHER=1.0).asm["ptx"]
+    assert "ld.global" not in compiled_for((False, False)).asm["ptx"]
