@@ -145,45 +145,29 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
   return dealer.take();
 }
 
-/// Deals up to `most` of the `bits` that are left to deal.
-static void dealUpTo(BitDealer &dealer, InDim target, int dim, int &bits, int most) {
-  int dealt = std::min({bits, most, dealer.left(dim)});
-  dealer.deal(target, dim, dealt);
-  bits -= dealt;
-}
-
-/// What lanes and warps still lack along each of `order`, copies where none is left; registers get
-/// the rest.
-static LinearLayout dealOn(BitDealer &dealer, const std::vector<int> &order, int lanes, int warps) {
+LinearLayout makeTransposing(const std::vector<int> &log2Shape, const std::vector<int> &order,
+                             int dimOfRows, int log2Block, int log2Run, int log2WarpSize,
+                             int log2Warps) {
+  BitDealer dealer(log2Shape);
+  dealer.deal(InDim::Register, order[0], log2Block);
+  dealer.deal(InDim::Register, dimOfRows, log2Block);
+  auto dealUpTo = [&](InDim target, int dim, int &bits, int most) {
+    int dealt = std::min({bits, most, dealer.left(dim)});
+    dealer.deal(target, dim, dealt);
+    bits -= dealt;
+  };
+  dealUpTo(InDim::Lane, order[0], log2WarpSize, log2Run);
+  dealUpTo(InDim::Lane, dimOfRows, log2WarpSize, log2WarpSize);
+  dealUpTo(InDim::Warp, dimOfRows, log2Warps, log2Warps);
   for (int dim : order) {
-    dealUpTo(dealer, InDim::Lane, dim, lanes, lanes);
-    dealUpTo(dealer, InDim::Warp, dim, warps, warps);
+    dealUpTo(InDim::Lane, dim, log2WarpSize, log2WarpSize);
+    dealUpTo(InDim::Warp, dim, log2Warps, log2Warps);
   }
-  dealer.copy(InDim::Lane, lanes);
-  dealer.copy(InDim::Warp, warps);
+  dealer.copy(InDim::Lane, log2WarpSize);
+  dealer.copy(InDim::Warp, log2Warps);
   for (int dim : order)
     dealer.dealRest(dim);
   return dealer.take();
-}
-
-LinearLayout makeTransposing(const std::vector<int> &log2Shape, const std::vector<int> &order,
-                             int log2Run, int dimOfRows, int log2WarpSize, int log2Warps) {
-  BitDealer dealer(log2Shape);
-  dealUpTo(dealer, InDim::Lane, order[0], log2WarpSize, log2Run);
-  dealUpTo(dealer, InDim::Lane, dimOfRows, log2WarpSize, log2WarpSize);
-  dealUpTo(dealer, InDim::Warp, dimOfRows, log2Warps, log2Warps);
-  return dealOn(dealer, order, log2WarpSize, log2Warps);
-}
-
-LinearLayout makeBlocksInThreads(const std::vector<int> &log2Shape, const std::vector<int> &order,
-                                 int log2Block, int log2WarpSize, int log2Warps) {
-  BitDealer dealer(log2Shape);
-  dealer.deal(InDim::Register, order[0], log2Block);
-  dealer.deal(InDim::Register, order[1], log2Block);
-  dealUpTo(dealer, InDim::Lane, order[0], log2WarpSize, log2Block);
-  dealUpTo(dealer, InDim::Lane, order[1], log2WarpSize, log2WarpSize);
-  dealUpTo(dealer, InDim::Warp, order[1], log2Warps, log2Warps);
-  return dealOn(dealer, order, log2WarpSize, log2Warps);
 }
 
 //===--- matrix instructions ----------------------------------------------===//

@@ -47,16 +47,13 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
                            int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks = 0,
                            const std::vector<int> &log2Repeats = {}, bool hasShortRuns = false);
-/// A layout for copies of single elements from global memory, where order[0] is fastest, to shared
-/// memory, where `dimOfRows` is: the lanes of a warp have 2^log2Run elements that follow one another in
-/// global memory by as many as are left in shared memory, warps the rest of the rows there.
+/// A layout for tiles that go from memory where order[0] is fastest to shared memory where
+/// `dimOfRows` is. A thread has blocks of 2^log2Block elements along each of the two, order[0] in
+/// the lowest bits. A warp has 2^log2Run blocks along order[0] by as many along `dimOfRows` as its
+/// lanes allow, and warps go on there.
 LinearLayout makeTransposing(const std::vector<int> &log2Shape, const std::vector<int> &order,
-                             int log2Run, int dimOfRows, int log2WarpSize, int log2Warps);
-/// Blocks of 2^log2Block elements along order[0], then along order[1], in each thread, for tiles that
-/// go from rows along order[0] to rows along order[1] of shared memory: lanes have as many blocks along
-/// order[0] and the rest along order[1], warps go on there.
-LinearLayout makeBlocksInThreads(const std::vector<int> &log2Shape, const std::vector<int> &order,
-                                 int log2Block, int log2WarpSize, int log2Warps);
+                             int dimOfRows, int log2Block, int log2Run, int log2WarpSize,
+                             int log2Warps);
 /// Row-major order of a tile of `rank` dimensions: {rank - 1, ..., 0}.
 std::vector<int> rowMajorOrder(int rank);
 

@@ -29,6 +29,8 @@ constexpr int64_t sectorBytes = 32;
 constexpr int minCopyBytes = 4, maxCopyBytes = 16;
 /// The widest access of one thread to shared memory.
 constexpr int64_t maxSharedAccessBytes = 16;
+/// The widest row that TMA writes and wgmma reads with a swizzle.
+constexpr int maxSwizzleBytes = 128;
 /// Swizzles depend on the address: their patterns repeat after so many bytes, and every tile
 /// in shared memory begins at a multiple of it, as wgmma and TMA want.
 constexpr int64_t swizzlePatternBytes = 1024;

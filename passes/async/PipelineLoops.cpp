@@ -199,9 +199,7 @@ public:
   bool undoAllBut(const std::optional<LoopSchedule> &schedule) {
     size_t before = tiles.size();
     llvm::erase_if(tiles, [&](Tile &tile) {
-      bool isCopied = schedule && llvm::any_of(schedule->loads, [&](const RingLoad &load) {
-                        return load.load == tile.load;
-                      });
+      bool isCopied = schedule && schedule->copies(tile.load);
       if (!isCopied)
         undo(tile);
       return !isCopied;

@@ -22,7 +22,8 @@
 // How: an operand is stored where it is defined, once, in the order in which it
 // was loaded: the fastest dimension of its layout is the row of the swizzled
 // tile. A transpose in between is a permuted view of the same bytes. wgmma takes
-// 16-bit operands in either order; others are stored with K fastest (SpreadCopies.h).
+// 16-bit operands in either order; others are stored with K fastest, and so are bytes that
+// mma takes in a loop (SpreadCopies.h, TransposedBytes.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,11 +51,10 @@ namespace tilewright::passes {
 
 namespace {
 
-/// The widest row that TMA writes and wgmma reads with a swizzle.
-constexpr int swizzleBytes = 128;
 /// Bytes of a row that a ring may hold beside the operands of products: slots take multiples of a
 /// swizzled pattern. A guess.
 constexpr int64_t maxRowBytes = 2 * hardware::swizzlePatternBytes;
+
 /// Row-major with dimensions `fast` and the last exchanged in rank.
 std::vector<int> orderWithFastest(int rank, int fast) {
   std::vector<int> order = {fast};
@@ -140,7 +140,8 @@ private:
     int wanted = fastestDimension(ir::getLinearLayout(tileType(convert.getResult())));
     if (permute)
       wanted = permute.getOrder()[wanted];
-    auto loop = llvm::dyn_cast<scf::ForOp>(stored.getDefiningOp()->getParentOp());
+    auto load = stored.getDefiningOp<ir::LoadOp>(); // TMA brings tiles as they are in memory
+    auto loop = load ? llvm::dyn_cast<scf::ForOp>(load->getParentOp()) : nullptr;
     bool isAlone = stored.hasOneUse() && (!permute || permute->hasOneUse());
     // Not those that are widened for the product, whose words hold fewer of them.
     bool areBytes = ir::elementBits(tileType(stored).getElementType()) == 8 &&
@@ -157,7 +158,7 @@ private:
     RankedTensorType type = tileType(tile);
     LinearLayout layout =
         makeSwizzledShared(ir::log2Shape(type.getShape()), ir::elementBits(type.getElementType()),
-                           swizzleBytes, orderWithFastest(type.getRank(), fast));
+                           hardware::maxSwizzleBytes, orderWithFastest(type.getRank(), fast));
     OpBuilder builder(tile.getContext());
     builder.setInsertionPointAfterValue(tile);
     buffer = builder.create<ir::AllocSharedOp>(tile.getLoc(), bufferFor(type, layout), tile);

@@ -24,26 +24,11 @@ namespace tilewright::passes {
 /// either takes 1.1 of the time (H200, products of 2048 x 2048 f32, November 2026).
 static constexpr int64_t copiedRunBytes = 2 * hardware::sectorBytes;
 
-/// Null where `load` is not copied, or by vectors.
-static ir::LayoutAttr layoutToTranspose(ir::LoadOp load, const AxisAnalysis &axes,
-                                        const TargetInfo &target) {
-  ir::BufferType buffer = onlyBufferOf(load);
-  if (!buffer || !canBeCopiedAhead(load, axes, target) || !fillsWithZeros(load))
-    return {};
-  MemoryAccess access = *analyzeAccess(load, axes, target);
-  int rows = fastestDimension(buffer);
-  if (access.elementBytes != hardware::minCopyBytes || access.order.front() == rows)
-    return {};
-  int log2Run = llvm::Log2_64(copiedRunBytes / access.elementBytes);
-  int log2Warps = llvm::Log2_32(ir::numWarps(load->getParentOfType<ModuleOp>()));
-  return ir::LayoutAttr::fromLinear(
-      load.getContext(), makeTransposing(ir::log2Shape(access.type.getShape()), access.order,
-                                         log2Run, rows, target.log2WarpSize, log2Warps));
-}
-
 void spreadCopies(func::FuncOp function, const TargetInfo &target) {
+  auto module = function->getParentOfType<ModuleOp>();
+  int log2Warps = llvm::Log2_32(ir::numWarps(module));
   // Programs of several blocks have parts of tiles.
-  if (ir::numBlocks(function->getParentOfType<ModuleOp>()) != 1)
+  if (ir::numBlocks(module) != 1)
     return;
   llvm::SmallVector<ir::LoadOp> loads;
   function.walk([&](ir::LoadOp load) {
@@ -55,9 +40,18 @@ void spreadCopies(func::FuncOp function, const TargetInfo &target) {
   AxisAnalysis axes(function);
   TileMaterializer materializer;
   for (ir::LoadOp load : loads) {
-    ir::LayoutAttr layout = layoutToTranspose(load, axes, target);
-    if (layout && hasMovableOperands(load, layout, materializer))
-      retypeLoad(load, layout, *analyzeAccess(load, axes, target), materializer);
+    int rows = fastestDimension(onlyBufferOf(load));
+    MemoryAccess access = *analyzeAccess(load, axes, target);
+    bool isCopied = canBeCopiedAhead(load, axes, target) && fillsWithZeros(load);
+    if (!isCopied || access.elementBytes != hardware::minCopyBytes || access.order.front() == rows)
+      continue;
+    auto layout = ir::LayoutAttr::fromLinear(
+        load.getContext(),
+        makeTransposing(ir::log2Shape(access.type.getShape()), access.order, rows, /*log2Block=*/0,
+                        llvm::Log2_64(copiedRunBytes / access.elementBytes), target.log2WarpSize,
+                        log2Warps));
+    if (hasMovableOperands(load, layout, materializer))
+      retypeLoad(load, layout, access, materializer);
   }
 }
 

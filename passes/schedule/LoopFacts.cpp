@@ -166,9 +166,9 @@ private:
   }
 
   std::string tmaObstacle(const LoadFacts &facts) const {
-    LinearLayout written = makeSwizzledShared(ir::log2Shape(facts.type.getShape()),
-                                              ir::elementBits(facts.type.getElementType()),
-                                              /*swizzleBytes=*/128);
+    LinearLayout written =
+        makeSwizzledShared(ir::log2Shape(facts.type.getShape()),
+                           ir::elementBits(facts.type.getElementType()), hardware::maxSwizzleBytes);
     if (target.hasTma && facts.type.toLinear() == written)
       return "";
     return otherOrder;

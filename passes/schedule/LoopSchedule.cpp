@@ -27,6 +27,10 @@ bool LoopSchedule::hasStores(int ring) const {
       loads, [&](const RingLoad &load) { return load.goesThroughRegisters && load.ring == ring; });
 }
 
+bool LoopSchedule::copies(Operation *load) const {
+  return llvm::any_of(loads, [&](const RingLoad &copied) { return copied.load == load; });
+}
+
 bool LoopSchedule::hasTma(int ring) const { return hasFill(ir::RingFill::Tma, ring); }
 
 bool LoopSchedule::hasCpAsync(int ring) const {

@@ -141,6 +141,8 @@ struct LoopSchedule {
   bool hasTma(int ring = -1) const;
   bool hasCpAsync(int ring = -1) const;
   bool isInFlight(mlir::Operation *op) const;
+  /// Whether a ring has what `load` loads.
+  bool copies(mlir::Operation *load) const;
   int slots() const { return rings.front().slots; }
   /// The iterations of a loop all of whose slots are filled before it; otherwise 0.
   int iterationsFilledBefore() const {

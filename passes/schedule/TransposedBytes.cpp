@@ -8,6 +8,7 @@
 #include "passes/schedule/TransposedBytes.h"
 
 #include "ir/layout/LayoutConstructors.h"
+#include "ir/support/Hardware.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
@@ -21,8 +22,6 @@ namespace tilewright::passes {
 
 /// Blocks have so many bytes in each dimension (2^log2Block): words of either buffer.
 static constexpr int log2Block = 2;
-/// The widest rows that a swizzle spreads over the banks.
-static constexpr int swizzleBytes = 128;
 
 /// The dimensions of a tile of bytes, fastest in memory first, if products want it in the other order,
 /// and nothing else wants it.
@@ -55,9 +54,10 @@ TransposedBytes::TransposedBytes(scf::ForOp loop, const TargetInfo &target) {
       continue;
     RankedTensorType type = tileType(load.getResult());
     std::vector<int> log2Shape = ir::log2Shape(type.getShape());
-    LinearLayout blocks =
-        makeBlocksInThreads(log2Shape, *order, log2Block, target.log2WarpSize,
-                            llvm::Log2_32(static_cast<uint32_t>(ir::numWarps(module))));
+    // Four lanes to a chunk of the swizzle, and those of eight chunks.
+    LinearLayout blocks = makeTransposing(
+        log2Shape, *order, order->back(), log2Block, /*log2Run=*/log2Block, target.log2WarpSize,
+        llvm::Log2_32(static_cast<uint32_t>(ir::numWarps(module))));
     auto typeOfBlocks = [&] {
       return RankedTensorType::get(type.getShape(), type.getElementType(),
                                    ir::LayoutAttr::fromLinear(load.getContext(), blocks));
@@ -70,8 +70,8 @@ TransposedBytes::TransposedBytes(scf::ForOp loop, const TargetInfo &target) {
     // Lanes read every fourth row.
     tile.asLoaded = builder.create<ir::AllocSharedOp>(
         loc,
-        bufferFor(type, makeSwizzledShared(log2Shape, /*elementBits=*/8, swizzleBytes, *order,
-                                           log2Block)),
+        bufferFor(type, makeSwizzledShared(log2Shape, /*elementBits=*/8, hardware::maxSwizzleBytes,
+                                           *order, log2Block)),
         load.getResult());
     tile.blocks = builder.create<ir::SharedLoadOp>(loc, typeOfBlocks(), tile.asLoaded);
     // Bytes that follow one another in the other buffer become words.
@@ -92,9 +92,7 @@ void TransposedBytes::Tile::undo() {
 bool TransposedBytes::undoAllBut(const std::optional<LoopSchedule> &schedule) {
   size_t before = tiles.size();
   llvm::erase_if(tiles, [&](Tile &tile) {
-    bool isCopied = schedule && llvm::any_of(schedule->loads, [&](const RingLoad &load) {
-                      return load.load == tile.load;
-                    });
+    bool isCopied = schedule && schedule->copies(tile.load);
     if (!isCopied)
       tile.undo();
     return !isCopied;

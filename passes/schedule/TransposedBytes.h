@@ -3,10 +3,10 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: wgmma takes bytes with K fastest. A tile that has another dimension contiguous in global
-// memory was loaded to registers in the iteration that needs it, as cp.async copies no single bytes,
-// and stored one by one. It can be copied ahead as it is, and go from that buffer to the product's
-// through registers, in which each thread transposes blocks of 4 x 4:
+// What: tensor cores take bytes with K fastest. A tile that has another dimension contiguous in
+// global memory would be loaded in the iteration that needs it, as cp.async copies no single bytes,
+// and stored or read one by one. It is copied ahead as it is, and goes from that buffer to the
+// product's through registers, in which each thread transposes blocks of 4 x 4:
 //
 //     x = load p                        x = load p                   : copied ahead
 //     b = alloc_shared x        =>      a = alloc_shared x           : as in memory

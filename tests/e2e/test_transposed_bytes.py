@@ -163,6 +163,27 @@ def test_both_are_copied_ahead(transposed, blocks, unit):
     assert not re.search(r"(ld|st)\.shared\.[bus]8|ld\.global\.v", ptx)
 
 
+@tilewright.jit
+def from_descriptors(a, b, out, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    total = tl.zeros((BM, BN), tl.int32)
+    for start in range(0, K, BK):
+        total = tl.dot(a.load([0, start]), b.load([start, 0]), total, out_dtype=tl.int32)
+    tl.store(out + tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :], total)
+
+
+def test_descriptors_bring_tiles_as_they_are():
+    """mma reads both from where TMA puts them, iterations ahead, and no byte is stored again."""
+    seen, rng = [], np.random.default_rng(3)
+    device = Emulator("sm_90a", inspect=lambda compiled: seen.append(compiled.asm["ptx"]))
+    a, b = numbers(rng, (32, 256), np.int8), numbers(rng, (256, 64), np.int8)
+    out = device.array(np.zeros((32, 64), np.int32))
+    sources = device.descriptor(device.array(a), (32, 64)), device.descriptor(device.array(b), (64, 64))
+    device.run(from_descriptors, (1,), *sources, out, 256, BM=32, BN=64, BK=64, num_warps=4, num_stages=3)
+    assert_same(device.numpy(out), a.astype(np.int32) @ b.astype(np.int32))
+    # Of each tile two before the loop and one in it.
+    assert "mma.sync" in seen[0] and seen[0].count("cp.async.bulk.tensor") == 6 and "st.shared.u8" not in seen[0]
+
+
 def test_one_buffer_where_there_is_no_room_for_rings():
     """Two slots of 64 KiB do not fit beside one such tile and two of the left side, which has a ring then."""
     compiled = compiled_for((False, False), (128, 256, 256), num_warps=8, num_stages=4)

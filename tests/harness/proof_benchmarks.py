@@ -313,23 +313,17 @@ BENCHMARKS = [
         SIZES + ", M % BM == 0, N % BN == 0, K % BK == 0",
         SMALL,
     ),
-    ProofCase(
-        "products_in_use_kernels",
-        "tf32_kernel",
-        {"x_ptr": "[M, K]", "w_ptr": "[N, K]", "out_ptr": "[M, N]"},
-        "M N K",
-        "(M // BM) * (N // BN)",
-        SIZES + ", M % BM == 0, N % BN == 0, K % BK == 0",
-        {**SMALL, "TRANSPOSED": 1},
-    ),
-    ProofCase(
-        "products_in_use_kernels",
-        "tf32_kernel",
-        {"x_ptr": "[M, K]", "w_ptr": "[K, N]", "out_ptr": "[M, N]"},
-        "M N K",
-        "(M // BM) * (N // BN)",
-        SIZES + ", M % BM == 0, N % BN == 0, K % BK == 0",
-        {**SMALL, "TRANSPOSED": 0},
+    *(
+        ProofCase(
+            "products_in_use_kernels",
+            "tf32_kernel",
+            {"x_ptr": "[M, K]", "w_ptr": w, "out_ptr": "[M, N]"},
+            "M N K",
+            "(M // BM) * (N // BN)",
+            SIZES + ", M % BM == 0, N % BN == 0, K % BK == 0",
+            {**SMALL, "TRANSPOSED": int(w == "[N, K]")},
+        )
+        for w in ("[N, K]", "[K, N]")
     ),
     ProofCase(
         "products_in_use_kernels",

@@ -116,35 +116,38 @@ TEST(LayoutConstructors, CoalescedWithShortRuns) {
 // 32x128 f32, columns fastest in memory, rows in the buffer: 16 columns by two rows for each warp, and
 // a thread has columns of a few rows only.
 TEST(LayoutConstructors, TransposingSpreadsLanesOverBothDimensions) {
-  LinearLayout layout = makeTransposing({5, 7}, {1, 0}, /*log2Run=*/4, /*dimOfRows=*/0, 5, 3);
+  LinearLayout layout =
+      makeTransposing({5, 7}, {1, 0}, /*dimOfRows=*/0, /*log2Block=*/0, /*log2Run=*/4, 5, 3);
   EXPECT_EQ(layout.columns(InDim::Lane), (Columns{1, 2, 4, 8, 128}));
   EXPECT_EQ(layout.columns(InDim::Warp), (Columns{256, 512, 1024}));
   EXPECT_EQ(layout.columns(InDim::Register), (Columns{16, 32, 64, 2048}));
   // Few rows: warps go on along the columns.
-  layout = makeTransposing({2, 8}, {1, 0}, /*log2Run=*/4, /*dimOfRows=*/0, 5, 3);
+  layout = makeTransposing({2, 8}, {1, 0}, /*dimOfRows=*/0, /*log2Block=*/0, /*log2Run=*/4, 5, 3);
   EXPECT_EQ(layout.columns(InDim::Lane), (Columns{1, 2, 4, 8, 256}));
   EXPECT_EQ(layout.columns(InDim::Warp), (Columns{512, 16, 32}));
   // Fewer elements than threads: the rest hold copies.
-  layout = makeTransposing({1, 3}, {1, 0}, /*log2Run=*/4, /*dimOfRows=*/0, 5, 2);
+  layout = makeTransposing({1, 3}, {1, 0}, /*dimOfRows=*/0, /*log2Block=*/0, /*log2Run=*/4, 5, 2);
   EXPECT_EQ(layout.columns(InDim::Lane), (Columns{1, 2, 4, 8, 0}));
   EXPECT_EQ(layout.columns(InDim::Warp), (Columns{0, 0}));
   RandomLayouts random(23);
   for (int trial = 0; trial < 100; ++trial) {
     std::vector<int> shape = random.shape(2, random.upTo(12));
     int fast = random.upTo(1);
-    layout = makeTransposing(shape, {fast, 1 - fast}, 4, 1 - fast, 5, random.upTo(3));
+    layout =
+        makeTransposing(shape, {fast, 1 - fast}, 1 - fast, /*log2Block=*/0, 4, 5, random.upTo(3));
     EXPECT_TRUE(layout.isSurjective());
   }
 }
 
 // 64x128 bytes in rows of 128: a thread has 4 x 4, a warp four of those along a row and eight rows.
-TEST(LayoutConstructors, BlocksInThreads) {
-  LinearLayout layout = makeBlocksInThreads({6, 7}, {1, 0}, /*log2Block=*/2, 5, 3);
+TEST(LayoutConstructors, TransposingBlocks) {
+  LinearLayout layout =
+      makeTransposing({6, 7}, {1, 0}, /*dimOfRows=*/0, /*log2Block=*/2, /*log2Run=*/2, 5, 3);
   EXPECT_EQ(layout.columns(InDim::Register), (Columns{1, 2, 128, 256, 64}));
   EXPECT_EQ(layout.columns(InDim::Lane), (Columns{4, 8, 512, 1024, 2048}));
   EXPECT_EQ(layout.columns(InDim::Warp), (Columns{4096, 16, 32}));
   // One block for each of sixteen threads: the rest hold copies.
-  layout = makeBlocksInThreads({4, 4}, {0, 1}, /*log2Block=*/2, 5, 2);
+  layout = makeTransposing({4, 4}, {0, 1}, /*dimOfRows=*/1, /*log2Block=*/2, /*log2Run=*/2, 5, 2);
   EXPECT_EQ(layout.columns(InDim::Register), (Columns{16, 32, 1, 2}));
   EXPECT_EQ(layout.columns(InDim::Lane), (Columns{64, 128, 4, 8, 0}));
   EXPECT_EQ(layout.columns(InDim::Warp), (Columns{0, 0}));
@@ -152,7 +155,8 @@ TEST(LayoutConstructors, BlocksInThreads) {
   for (int trial = 0; trial < 100; ++trial) {
     std::vector<int> shape = {2 + random.upTo(5), 2 + random.upTo(5)};
     int fast = random.upTo(1);
-    EXPECT_TRUE(makeBlocksInThreads(shape, {fast, 1 - fast}, 2, 5, random.upTo(3)).isSurjective());
+    EXPECT_TRUE(
+        makeTransposing(shape, {fast, 1 - fast}, 1 - fast, 2, 2, 5, random.upTo(3)).isSurjective());
   }
 }
 
