@@ -186,7 +186,7 @@ def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
 }
 
 def MarkConstancy : TilewrightPass<"tw-mark-constancy"> {
-  let summary = "marks integer tiles whose neighbouring elements are provably equal";
+  let summary = "marks integer tiles whose neighbouring elements are provably equal, or count up";
   let statistics = [Statistic<"numMarked", "marked", "Number of ops marked">];
 }
 

@@ -231,6 +231,47 @@ static LogicalResult lowerRoundedDivide(Operation *op, FunctionLowering &lowerin
   });
 }
 
+/// One remainder for each group of registers whose values count up; the others are sums. Their
+/// overflow flag lets LLVM put the summand into the addresses that are made from them.
+template <typename Target>
+static LogicalResult lowerIntegerRemainder(Operation *op, FunctionLowering &lowering) {
+  auto counting = op->getAttrOfType<IntegerAttr>(ir::countingBitsAttr);
+  if (!counting)
+    return lowerInteger<Target>(op, lowering);
+  LinearLayout layout = FunctionLowering::layoutOf(op->getResult(0));
+  uint32_t bits = static_cast<uint32_t>(counting.getInt());
+  int shift = llvm::countr_zero(bits);
+  // Only what a register adds to the element is the same in every thread.
+  for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
+    for (uint32_t column : layout.columns(dim))
+      bits &= ~column;
+  uint32_t ignored = bits;
+  if (auto constant = op->getAttrOfType<IntegerAttr>(ir::constantBitsAttr))
+    ignored |= static_cast<uint32_t>(constant.getInt());
+  const Registers &dividends = lowering.get(op->getOperand(0));
+  const Registers &divisors = lowering.get(op->getOperand(1));
+  constexpr bool isSigned = std::is_same_v<Target, LLVM::SRemOp>;
+  auto flags = isSigned ? LLVM::IntegerOverflowFlags::nsw : LLVM::IntegerOverflowFlags::nuw;
+  Registers results;
+  llvm::DenseMap<uint32_t, int> seen;
+  for (int index = 0; index < static_cast<int>(dividends.size()); ++index) {
+    uint32_t element = layout.apply(InDim::Register, index);
+    int first = seen.try_emplace(element & ~ignored, index).first->second;
+    if (first == index) {
+      results.push_back(
+          lowering.builder.create<Target>(lowering.loc, dividends[index], divisors[index]));
+      continue;
+    }
+    int64_t start = (layout.apply(InDim::Register, first) & bits) >> shift;
+    Value beyond =
+        lowering.constantInt(results[first].getType(), int64_t((element & bits) >> shift) - start);
+    results.push_back(
+        lowering.builder.create<LLVM::AddOp>(lowering.loc, results[first], beyond, flags));
+  }
+  lowering.set(op->getResult(0), std::move(results));
+  return success();
+}
+
 static LogicalResult lowerCeilDivideUnsigned(Operation *op, FunctionLowering &lowering) {
   OpBuilder &builder = lowering.builder;
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
@@ -397,8 +438,8 @@ void addElementwiseLowerings(LoweringTable &table) {
   table.add("arith.shrsi", lowerInteger<LLVM::AShrOp>);
   table.add("arith.divsi", lowerInteger<LLVM::SDivOp>);
   table.add("arith.divui", lowerInteger<LLVM::UDivOp>);
-  table.add("arith.remsi", lowerInteger<LLVM::SRemOp>);
-  table.add("arith.remui", lowerInteger<LLVM::URemOp>);
+  table.add("arith.remsi", lowerIntegerRemainder<LLVM::SRemOp>);
+  table.add("arith.remui", lowerIntegerRemainder<LLVM::URemOp>);
   table.add("arith.floordivsi", lowerRoundedDivide<false>);
   table.add("arith.ceildivsi", lowerRoundedDivide<true>);
   table.add("arith.ceildivui", lowerCeilDivideUnsigned);

@@ -91,6 +91,10 @@ constexpr llvm::StringLiteral vectorDimensionAttr = "tw.vector_dimension";
 /// On elementwise ops of integers (i32): bits of the flat element that may be
 /// cleared without changing the value. Set by MarkConstancy.
 constexpr llvm::StringLiteral constantBitsAttr = "tw.constant_bits";
+/// On remainders of integers (i32): neighbouring bits of the flat element, all of one dimension,
+/// whose number is what an element's value is beyond that of the element without them. Set by
+/// MarkConstancy.
+constexpr llvm::StringLiteral countingBitsAttr = "tw.counting_bits";
 /// On tw.broadcast (unit): a few copies of each element, which its thread shall hold. Set by
 /// CompactLoads.
 constexpr llvm::StringLiteral repeatsAttr = "tw.repeats";
