@@ -75,9 +75,7 @@ Value RegisterAnalysis::root(Value value) const {
   return value;
 }
 
-/// Groups of elements of a thread that follow each other or are equal, along all dimensions.
-static int64_t numGroups(RankedTensorType type, const AxisInfo &info, bool equalOnly) {
-  LinearLayout layout = ir::getLinearLayout(type);
+int64_t numGroups(const LinearLayout &layout, const AxisInfo &info, bool equalOnly) {
   std::set<std::vector<int64_t>> groups;
   for (int number = 0; number < layout.inSize(InDim::Register); ++number) {
     std::vector<uint32_t> place = layout.coordinates(layout.apply(number, 0, 0, 0));
@@ -143,12 +141,13 @@ RegisterUse RegisterAnalysis::compute(Value value) const {
   if (auto load = value.getDefiningOp<ir::SharedLoadOp>(); load && load.getInPieces()) {
     use.data = std::min(pieceWords, wordsFor(distinctElements(type), element));
   } else if (element.isInteger(1)) {
-    use.addresses = (numGroups(type, axes.get(value), /*equalOnly=*/true) + 31) / 32;
+    use.addresses =
+        (numGroups(ir::getLinearLayout(type), axes.get(value), /*equalOnly=*/true) + 31) / 32;
   } else if (llvm::isa<FloatType>(element)) {
     use.data = wordsFor(distinctElements(type), element);
   } else {
     AxisInfo info = axes.get(value);
-    int64_t groups = numGroups(type, info, /*equalOnly=*/false);
+    int64_t groups = numGroups(ir::getLinearLayout(type), info, /*equalOnly=*/false);
     bool isIndex = llvm::isa<ir::PointerType>(element) || groups < distinctElements(type);
     (isIndex ? use.addresses : use.data) = wordsFor(groups, element);
   }

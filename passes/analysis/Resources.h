@@ -47,6 +47,10 @@ struct RegisterUse {
   RegisterUse &operator-=(const RegisterUse &other);
 };
 
+/// Groups of elements of a thread that are equal or, unless `equalOnly`, follow each other, along
+/// all dimensions.
+int64_t numGroups(const LinearLayout &layout, const AxisInfo &info, bool equalOnly);
+
 /// The registers of each point of one function; for IR with layouts.
 class RegisterAnalysis {
 public:

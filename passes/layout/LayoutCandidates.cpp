@@ -11,6 +11,7 @@
 #include "ir/layout/LayoutTransforms.h"
 #include "ir/support/Hardware.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/layout/ThreadRuns.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -93,9 +94,9 @@ LayoutAttr LayoutCandidates::coalesced(const MemoryAccess &access) const {
   // 3.6: 628); of 16 bits, one head, 128 -> 117 us (75).
   int64_t run = access.order.empty() ? 1 : access.run[access.order.front()];
   bool hasShortRuns = run > 1 && run * access.elementBytes < hardware::sectorBytes;
+  int elements = std::max(access.maxVectorElements, threadRuns.lookup(access.op));
   // What has one address is loaded once (MarkConstancy); stores and atomics happen for each.
-  return makeLayout(access.type, access.order, access.maxVectorElements, access.log2Repeats,
-                    hasShortRuns);
+  return makeLayout(access.type, access.order, elements, access.log2Repeats, hasShortRuns);
 }
 
 LayoutAttr LayoutCandidates::coalescedRows(RankedTensorType type) const {
@@ -129,6 +130,9 @@ void LayoutCandidates::collectAccesses(func::FuncOp function) {
   });
   for (const auto &[op, access] : accesses)
     mostElements = std::max(mostElements, access.type.getNumElements());
+  threadRuns = chooseThreadRuns(function, axes, accesses, [&](const MemoryAccess &access, int run) {
+    return makeLayout(access.type, access.order, run).toLinear(access.type.getShape());
+  });
 }
 
 const MemoryAccess *LayoutCandidates::accessOf(Operation *op) const {

@@ -63,6 +63,8 @@ private:
   int log2Blocks;
   int64_t mostElements = 0;
   llvm::DenseMap<mlir::Operation *, MemoryAccess> accesses;
+  /// Elements next to each other that loads give a thread, where one instruction loads fewer.
+  llvm::DenseMap<mlir::Operation *, int> threadRuns;
 };
 
 } // namespace tilewright::passes
