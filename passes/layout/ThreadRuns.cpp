@@ -51,7 +51,9 @@ struct Family {
   llvm::SmallVector<const MemoryAccess *> members;
   /// The least that a load, and the most that a store has at once.
   int narrowest = 0, widest = 0;
-  int numLoads = 0, numStores = 0;
+  int numLoads = 0;
+  /// What moves for each element: loads of one shape mostly read the same array.
+  double loadedBytes = 0, storedBytes = 0;
   /// Loads that have as much at once as the stores.
   int numAligned() const {
     return llvm::count_if(members, [&](const MemoryAccess *access) {
@@ -82,8 +84,7 @@ static double cyclesOf(const Family &family, llvm::ArrayRef<Operation *> arithme
                                        /*equalOnly=*/element.isInteger(1));
     instructions += weightOf(op) * registers * recomputeInstructions(op).value_or(0);
   }
-  // Loads that are not aligned mostly read what others of the same shape read as well.
-  double bytes = double(first.type.getNumElements()) * first.elementBytes * (family.numStores + 1);
+  double bytes = first.type.getNumElements() * (family.loadedBytes + family.storedBytes);
   double cycles = std::max({warps * lines,
                             warps * instructions * instructionsForEach / warpInstructionsPerCycle,
                             bytes / hardware::sectorBytes * cyclesPerSector});
@@ -111,10 +112,12 @@ chooseThreadRuns(func::FuncOp function, const AxisAnalysis &axes,
     Family &family = families[{access.type.getShape().vec(), access.order.front()}];
     family.members.push_back(&access);
     int elements = access.maxVectorElements;
+    double bytes = weightOf(op) * access.elementBytes;
     if (access.isStore()) {
-      ++family.numStores;
+      family.storedBytes += bytes;
       family.widest = std::max(family.widest, elements);
     } else {
+      family.loadedBytes = std::max(family.loadedBytes, bytes);
       family.narrowest = family.numLoads++ ? std::min(family.narrowest, elements) : elements;
     }
   });
