@@ -12,6 +12,7 @@
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/Resources.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,6 +28,7 @@ static constexpr double loopTrips = 8, leastGain = 0.95;
 /// Instructions that are issued for each that is counted: predicates and halves of addresses come
 /// to the arithmetic, and not every cycle issues four (by the pools, ThreadRuns.h).
 static constexpr double instructionsForEach = 1.5;
+static constexpr double divisionByConstant = 3;
 
 static double weightOf(Operation *op) {
   double weight = 1;
@@ -42,6 +44,14 @@ static MemoryAccess withOneRun(MemoryAccess access) {
   int fast = access.order.front();
   access.run[fast] = access.type.getDimSize(fast);
   return access;
+}
+
+/// Instructions for one element. A constant divisor becomes a product and shifts.
+static double instructionsOf(Operation *op, const AxisAnalysis &axes) {
+  bool isDivision = llvm::isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op);
+  if (isDivision && axes.get(op->getOperand(1)).constant)
+    return divisionByConstant;
+  return recomputeInstructions(op).value_or(0);
 }
 
 namespace {
@@ -82,7 +92,7 @@ static double cyclesOf(const Family &family, llvm::ArrayRef<Operation *> arithme
                            ? layout.inSize(InDim::Register)
                            : numGroups(layout, axes.get(op->getResult(0)),
                                        /*equalOnly=*/element.isInteger(1));
-    instructions += weightOf(op) * registers * recomputeInstructions(op).value_or(0);
+    instructions += weightOf(op) * registers * instructionsOf(op, axes);
   }
   double bytes = first.type.getNumElements() * (family.loadedBytes + family.storedBytes);
   double cycles = std::max({warps * lines,
