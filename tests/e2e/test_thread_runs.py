@@ -81,7 +81,7 @@ def test_enlarged(device, height, width):
     images = np.arange(2 * height * width, dtype=np.float32).reshape(2, height, width)
     expected = images.repeat(2, axis=1).repeat(2, axis=2)
     out = device.array(np.zeros_like(expected))
-    device.run(enlarged, (-(-out.size // 512),), device.array(images), out, height, width, expected.size, BLOCK=512)
+    device.run(enlarged, (-(-expected.size // 512),), device.array(images), out, height, width, expected.size, BLOCK=512)
     assert_same(device.numpy(out), expected)
 
 
