@@ -155,10 +155,15 @@ static std::string describe(py::handle object) {
 Operand toOperand(py::handle object, const std::string &what) {
   if (std::optional<Operand> operand = tryOperand(object))
     return std::move(*operand);
-  std::string message = fmt::format("{} must be a tensor or a number, got {}", what,
-                                    describe(unwrapConstexpr(object)));
+  py::object plain = unwrapConstexpr(object);
+  std::string message =
+      fmt::format("{} must be a tensor or a number, got {}", what, describe(plain));
+  // `pointers = (base + offsets,)`: Python's commas are easily overlooked.
+  bool isOneInTuple = PyTuple_Check(plain.ptr()) && PyTuple_Size(plain.ptr()) == 1;
   throw makeError(ErrorCode::E0120, fmt::arg("message", message),
-                  fmt::arg("help", "pass a value of the kernel or a Python number"));
+                  fmt::arg("help", isOneInTuple
+                                       ? "a comma at its end makes a tuple of a value; leave it out"
+                                       : "pass a value of the kernel or a Python number"));
 }
 
 semantic::Value toValue(semantic::Semantic &semantic, py::handle object, const std::string &what) {

@@ -71,6 +71,17 @@ def mask_of_text(x):
     tl.store(x, tl.load(x, mask="all"))
 
 
+@CASES.add(
+    "[E0120] tl.load: pointer must be a tensor or a number, got tuple",
+    "a comma at its end makes a tuple of a value; leave it out",
+    "tl.load(pointers)",
+    x=f32(),
+)
+def pointers_in_a_tuple(x):
+    pointers = (x + tl.arange(0, 8),)
+    tl.store(x + tl.arange(0, 8), tl.load(pointers))
+
+
 # -- loops ------------------------------------------------------------------
 
 
