@@ -21,6 +21,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -129,9 +130,11 @@ class Results:
 class Server:
     """A worker process; started again where it has died."""
 
-    def __init__(self, python, compiler, log):
+    def __init__(self, python, compiler, log, folder):
         self.command = [python, str(HERE / "compile_worker.py"), "--compiler", compiler]
-        self.log = log
+        self.log, self.folder = log, folder
+        paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, paths))}
         self.process = self.package = None
 
     def ask(self, request):
@@ -140,8 +143,15 @@ class Server:
         if self.process is None or self.process.poll() is not None or self.package != package:
             self.close()
             self.package = package
+            # Some modules make folders where they are imported.
             self.process = subprocess.Popen(
-                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.log,
+                text=True,
+                cwd=self.folder,
+                env=self.environment,
             )
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
@@ -175,8 +185,8 @@ def run(requests, results, options, compiler):
     lock = threading.Lock()
 
     def work():
-        with open(options.log or os.devnull, "a") as log:
-            server = Server(options.peer or sys.executable, compiler, log)
+        with open(options.log or os.devnull, "a") as log, tempfile.TemporaryDirectory() as folder:
+            server = Server(options.peer or sys.executable, compiler, log, folder)
             while True:
                 with lock:
                     request = next(waiting, None)
@@ -250,7 +260,11 @@ def parse_arguments(arguments=None):
     parser.add_argument("--peer", help="a Python with Triton: asks that about what was refused")
     parser.add_argument("--table", action="store_true", help="only print the summary of the results")
     parser.add_argument("--log", help="file for what the workers say")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    for name in ("sources", "peer"):  # workers run in folders of their own
+        if path := getattr(options, name):
+            setattr(options, name, os.path.abspath(path))
+    return options
 
 
 def main(arguments=None) -> int:

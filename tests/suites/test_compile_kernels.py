@@ -23,6 +23,8 @@ KERNELS = """
     import triton
     import triton.language as tl
 
+    os.makedirs("made/by/the/import", exist_ok=True)
+
     @triton.jit
     def double(x):
         return x + x
@@ -156,10 +158,12 @@ def test_launch_takes_the_defaults_of_the_function_around_it():
 
 
 @pytest.mark.slow
-def test_campaign_survives_and_resumes(sources, tmp_path, capsys):
+def test_campaign_survives_and_resumes(sources, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     results = tmp_path / "results.jsonl"
-    arguments = ["--sources", str(sources), "--results", str(results), "--target", "sm_90a", "--stages", "1", "--seconds", "2"]
+    arguments = ["--sources", "sources", "--results", str(results), "--target", "sm_90a", "--stages", "1", "--seconds", "2"]
     assert main([*arguments, "--kernel", "twice", "--kernel", "refused"]) == 0
+    assert not (tmp_path / "made").exists(), "what an import leaves goes away"
     assert main(arguments) == 1, "a crash fails the campaign"
     found = {line["kernel"]: line for line in read_results(results)}
     assert {name: line["status"] for name, line in found.items()} == {
