@@ -9,6 +9,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_same
+from harness.devices import Emulator
 from harness.reference import round_to
 from harness.element_types import ALL, FLOATS, FP8, INTEGERS, NUMPY_TYPES, bits, is_float, mixed_values, random_values
 
@@ -73,6 +74,11 @@ def test_floats_out_of_range(device, target):
         for value in values.tolist()
     ]
     assert_same(run_cast(device, values, target), np.array(expected, limits.dtype).astype(kind))
+
+
+@pytest.mark.parametrize("target", INTEGERS)
+def test_floats_out_of_range_in_the_emulator(target):
+    test_floats_out_of_range(Emulator("sm_90a"), target)
 
 
 @pytest.mark.parametrize("source", [*ALL, *FP8])

@@ -395,7 +395,9 @@ def convert(machine, instruction):
             return write_floats(machine, destination, toward_zero(value, to) if "rz" in instruction.parts else value, to)
         info = np.iinfo(DTYPES[to])
         value = np.where(np.isnan(value), 0, np.clip(value[:, 0].astype(np.float64), info.min, info.max)[:, None])[:, 0]
-        return machine.write(destination, np.array([int(v) for v in value], object).astype(DTYPES[to]), to)
+        # The largest integer of 64 bits is no float64: the next one is beyond it.
+        whole = [min(int(v), info.max) for v in value]
+        return machine.write(destination, np.array(whole, object).astype(DTYPES[to]), to)
     value = machine.read(sources[0], source_kind)
     if is_float(to):
         rounded = to_float(value, np.float64 if to == "f64" else np.float32, instruction.parts)
