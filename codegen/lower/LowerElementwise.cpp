@@ -22,6 +22,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace tilewright::codegen {
@@ -35,24 +37,25 @@ Type operandElementType(Operation *op, unsigned index) {
 }
 Type resultElementType(Operation *op) { return getElementTypeOrSelf(op->getResult(0)); }
 
-/// For each register the first one that is provably equal to it.
-static llvm::SmallVector<int> equalRegisters(Operation *op, int count) {
+/// For each register of `value` the first whose elements differ in none but the `ignored` bits.
+/// element = of register ^ of thread, so this holds in every thread.
+static llvm::SmallVector<int> firstRegisters(Value value, uint32_t ignored, int count) {
   llvm::SmallVector<int> first(count);
-  auto bits = op->getAttrOfType<IntegerAttr>(ir::constantBitsAttr);
-  if (!bits) {
-    for (int index = 0; index < count; ++index)
-      first[index] = index;
+  std::iota(first.begin(), first.end(), 0);
+  if (ignored == 0)
     return first;
-  }
-  // element = of register ^ of thread, so equal register parts outside the bits
-  // mean equal values in every thread.
-  LinearLayout layout = FunctionLowering::layoutOf(op->getResult(0));
-  uint32_t kept = ~static_cast<uint32_t>(bits.getInt());
+  LinearLayout layout = FunctionLowering::layoutOf(value);
   llvm::DenseMap<uint32_t, int> seen;
   for (int index = 0; index < count; ++index)
     first[index] =
-        seen.try_emplace(layout.apply(InDim::Register, index) & kept, index).first->second;
+        seen.try_emplace(layout.apply(InDim::Register, index) & ~ignored, index).first->second;
   return first;
+}
+
+/// The bits of an element that do not matter for the op's result.
+static uint32_t constantBits(Operation *op) {
+  auto bits = op->getAttrOfType<IntegerAttr>(ir::constantBitsAttr);
+  return bits ? static_cast<uint32_t>(bits.getInt()) : 0;
 }
 
 LogicalResult mapRegisters(Operation *op, FunctionLowering &lowering, RegisterFunction function) {
@@ -62,7 +65,7 @@ LogicalResult mapRegisters(Operation *op, FunctionLowering &lowering, RegisterFu
     operands.push_back(&lowering.get(operand));
   Registers results;
   results.reserve(count);
-  llvm::SmallVector<int> first = equalRegisters(op, count);
+  llvm::SmallVector<int> first = firstRegisters(op->getResult(0), constantBits(op), count);
   Value previousResult;
   llvm::SmallVector<Value> current, previous;
   for (int index = 0; index < count; ++index) {
@@ -245,28 +248,25 @@ static LogicalResult lowerIntegerRemainder(Operation *op, FunctionLowering &lowe
   for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
     for (uint32_t column : layout.columns(dim))
       bits &= ~column;
-  uint32_t ignored = bits;
-  if (auto constant = op->getAttrOfType<IntegerAttr>(ir::constantBitsAttr))
-    ignored |= static_cast<uint32_t>(constant.getInt());
   const Registers &dividends = lowering.get(op->getOperand(0));
   const Registers &divisors = lowering.get(op->getOperand(1));
+  int count = static_cast<int>(dividends.size());
+  llvm::SmallVector<int> first = firstRegisters(op->getResult(0), bits | constantBits(op), count);
+  auto placeIn = [&](int index) -> int64_t {
+    return (layout.apply(InDim::Register, index) & bits) >> shift;
+  };
   constexpr bool isSigned = std::is_same_v<Target, LLVM::SRemOp>;
   auto flags = isSigned ? LLVM::IntegerOverflowFlags::nsw : LLVM::IntegerOverflowFlags::nuw;
   Registers results;
-  llvm::DenseMap<uint32_t, int> seen;
-  for (int index = 0; index < static_cast<int>(dividends.size()); ++index) {
-    uint32_t element = layout.apply(InDim::Register, index);
-    int first = seen.try_emplace(element & ~ignored, index).first->second;
-    if (first == index) {
+  for (int index = 0; index < count; ++index) {
+    if (first[index] == index) {
       results.push_back(
           lowering.builder.create<Target>(lowering.loc, dividends[index], divisors[index]));
       continue;
     }
-    int64_t start = (layout.apply(InDim::Register, first) & bits) >> shift;
-    Value beyond =
-        lowering.constantInt(results[first].getType(), int64_t((element & bits) >> shift) - start);
-    results.push_back(
-        lowering.builder.create<LLVM::AddOp>(lowering.loc, results[first], beyond, flags));
+    Value start = results[first[index]];
+    Value beyond = lowering.constantInt(start.getType(), placeIn(index) - placeIn(first[index]));
+    results.push_back(lowering.builder.create<LLVM::AddOp>(lowering.loc, start, beyond, flags));
   }
   lowering.set(op->getResult(0), std::move(results));
   return success();

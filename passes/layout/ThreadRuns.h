@@ -16,7 +16,7 @@
 // How: loads and stores run beside arithmetic, so what takes longer counts. Both are estimated for
 // runs of each length up to what the stores of that shape take at once.
 //
-// Not handled: kernels with products.
+// Not handled: kernels with products; what reductions take in either layout is not counted.
 //
 //===----------------------------------------------------------------------===//
 

@@ -122,7 +122,7 @@ def test_remainders(device, dtype, n, start):
 
 def instructions(kernel, arguments, pattern, **options):
     asm = assemble_for(kernel, "sm_90a", arguments, options).asm["ptx"]
-    return len(re.findall(pattern, asm, re.MULTILINE))
+    return len(re.findall(pattern, asm))
 
 
 FLAT = np.zeros(4096, np.float32)
