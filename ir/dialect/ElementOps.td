@@ -308,17 +308,19 @@ def TW_HintOp : TW_ElementwiseOp<"hint", [SameOperandsAndResultType]> {
                          (`constancy` $constancy^)? attr-dict `:` type($result)}];
 }
 
-def TW_OpaqueOp : TW_ElementwiseOp<"opaque", [SameOperandsAndResultType]> {
+def TW_OpaqueOp : TW_PureOp<"opaque", [AllTypesMatch<["source", "result"]>, Elementwise]> {
   let summary = "the identity, which optimisations and the assembler do not see through";
   let description = [{
     What is computed from the result is not shared with what was computed from the
-    source: that would be kept in registers meanwhile.
+    source: that would be kept in registers meanwhile. With a number that changes, such as
+    that of a loop's iteration, it is not computed once for all of them either.
 
         %8 = tw.opaque %x : tensor<8xf32>
+        %9 = tw.opaque %x for %i : tensor<8xf32>, i32
   }];
-  let arguments = (ins TW_Any:$source);
+  let arguments = (ins TW_Any:$source, Optional<AnySignlessInteger>:$iteration);
   let results = (outs TW_Any:$result);
-  let assemblyFormat = "$source attr-dict `:` type($result)";
+  let assemblyFormat = "$source (`for` $iteration^)? attr-dict `:` type($result) (`,` type($iteration)^)?";
 }
 
 //===----------------------------------------------------------------------===//

@@ -95,6 +95,39 @@ def test_softmax_in_the_emulator():
 
 
 @tilewright.jit
+def rows_in_turn_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, rows, COLUMNS: tl.constexpr):
+    columns = tl.arange(0, COLUMNS)
+    weight = (tl.load(weight_ptr + columns).to(tl.float32) + 1.0)[None, :]
+    bias = tl.load(bias_ptr + columns).to(tl.float32)[None, :]
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        offsets = row * COLUMNS + columns[None, :]
+        x = tl.load(x_ptr + offsets).to(tl.float32)
+        square = tl.sum(x * x, axis=1) / COLUMNS
+        tl.store(out_ptr + offsets, x * tl.rsqrt(square + 1e-5)[:, None] * weight + bias)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_weights_of_a_loop(device, name):
+    """Weights that a loop alone needs are widened in each of its iterations. One program has no row."""
+    x, weight, bias = (random_values(name, shape, seed=seed) for seed, shape in enumerate([(3, 8192), 8192, 8192]))
+    out = device.empty(x.shape, x.dtype)
+    arguments = [device.array(x), device.array(weight), device.array(bias), out, 3, 8192]
+    device.run(rows_in_turn_kernel, (4,), *arguments, num_warps=4)
+    wide = x.astype(np.float64)
+    scaled = wide / np.sqrt((wide * wide).mean(axis=1, keepdims=True) + 1e-5)
+    assert_near(device.numpy(out), scaled * (weight.astype(np.float64) + 1) + bias.astype(np.float64), ulps=1, absolute=2e-3)
+
+
+@pytest.mark.parametrize("name, is_narrow", [("float16", True), ("bfloat16", True), ("float32", False)])
+def test_weights_of_a_loop_take_half_the_registers(name, is_narrow):
+    x = np.zeros(8192, NUMPY_TYPES[name])
+    compiled = assemble_for(rows_in_turn_kernel, "sm_90a", [x, x, x, x, 3, 8192], {"num_warps": 4})
+    assert ("made again in each iteration from a narrower tile" in " ".join(compiled.remarks)) == is_narrow
+    # Three blocks, or two.
+    assert (compiled.metadata.n_regs <= 168) == is_narrow and compiled.metadata.n_spills == 0
+
+
+@tilewright.jit
 def scaled_in_place_kernel(x_ptr, weight_ptr, columns, BLOCK: tl.constexpr):
     # What is loaded after the reduction is also what is stored.
     offsets = tl.arange(0, BLOCK)

@@ -134,6 +134,9 @@ func.func @casts(%x: tensor<8xf32>, %p: tensor<8x!tw.ptr<f32>>, %i: tensor<8xi32
   %7 = tw.precise_div %x, %x : tensor<8xf32>
   // CHECK: tw.opaque %{{.*}} : tensor<8xf32>
   %8 = tw.opaque %x : tensor<8xf32>
+  // CHECK: tw.opaque %{{.*}} for %{{.*}} : tensor<8xf32>, i32
+  %9 = arith.constant 3 : i32
+  %10 = tw.opaque %x for %9 : tensor<8xf32>, i32
   return
 }
 

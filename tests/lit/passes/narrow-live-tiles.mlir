@@ -6,6 +6,7 @@
 // RUN: tilewright-opt %t/kept.mlir --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=KEPT
 // RUN: tilewright-opt %t/stored.mlir --tw-narrow-live-tiles --tw-verify-layouts --tw-remarks 2>&1 | FileCheck %s --check-prefix=STORED
 // RUN: tilewright-opt %t/full.mlir --tw-narrow-live-tiles --tw-verify-layouts | FileCheck %s --check-prefix=FULL
+// RUN: tilewright-opt %t/loop.mlir --tw-narrow-live-tiles --tw-verify-layouts --tw-remarks 2>&1 | FileCheck %s --check-prefix=LOOP
 
 // REMARK-COUNT-2: remark: narrow-live-tile: applied, words={{[0-9]+}}, instructions={{[0-9]+}} (made again after the reduction from a narrower tile)
 
@@ -188,5 +189,77 @@ module attributes {tw.num_warps = 1 : i32} {
     %s2 = arith.addf %s1, %w1 : tensor<2048xf32, #less>
     %s3 = arith.addf %s2, %w2 : tensor<2048xf32, #less>
     return %s3 : tensor<2048xf32, #less>
+  }
+}
+
+//--- loop.mlir
+// What a loop alone needs is made again in each iteration, through views. A row of 64 registers is
+// added up; two weights of 64 leave room for two blocks, and narrow ones for three.
+// LOOP: remark: narrow-live-tile: applied, words=64, blocks={{[0-9]+}}, blocksThen={{[0-9]+}} (made again in each iteration from a narrower tile)
+// LOOP: remark: narrow-live-tile: refused, words=32, blocks={{[0-9]+}}, blocksThen={{[0-9]+}} (a multiprocessor would hold no more blocks)
+// LOOP-LABEL: @weights
+// LOOP: %[[V:.*]] = tw.load %{{.*}} : tensor<8192x!tw.ptr<f16>
+// LOOP: %[[W:.*]] = tw.load %{{.*}} : tensor<8192x!tw.ptr<f16>
+// LOOP: scf.for %[[I:.*]] =
+// LOOP: %[[X:.*]] = tw.load
+// LOOP: %[[SUM:.*]] = tw.reduce
+// LOOP: %[[V1:.*]] = tw.opaque %[[V]] for %[[I]]
+// LOOP: %[[V2:.*]] = arith.extf %[[V1]]
+// LOOP: %[[V3:.*]] = tw.expand_dims %[[V2]]
+// LOOP: arith.mulf %[[X]], %[[V3]]
+// LOOP: %[[W1:.*]] = tw.opaque %[[W]] for %[[I]]
+// LOOP: %[[W2:.*]] = arith.extf %[[W1]]
+// LOOP: %[[W3:.*]] = tw.expand_dims %[[W2]]
+// LOOP: arith.addf %{{.*}}, %[[W3]]
+// Needed after the loop as well, or by itself too little to make room.
+// LOOP-LABEL: @kept
+// LOOP-NOT: tw.opaque
+// LOOP: return
+#flat = #tw.layout<register = [1, 2, 4, 1024, 2048, 4096], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @weights(%p: tensor<1x8192x!tw.ptr<f32>, #flat>, %q: tensor<8192x!tw.ptr<f16>, #flat>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %v = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %v1 = arith.extf %v : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %w1 = arith.extf %w : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v2 = tw.expand_dims %v1, 0 : tensor<8192xf32, #flat> -> tensor<1x8192xf32, #flat>
+    %w2 = tw.expand_dims %w1, 0 : tensor<8192xf32, #flat> -> tensor<1x8192xf32, #flat>
+    scf.for %i = %zero to %n step %one : i32 {
+      %x = tw.load %p : tensor<1x8192x!tw.ptr<f32>, #flat> -> tensor<1x8192xf32, #flat>
+      %sum = tw.reduce %x axis 1 {
+      ^bb0(%l: f32, %r: f32):
+        %c = arith.addf %l, %r : f32
+        tw.yield %c : f32
+      } : (tensor<1x8192xf32, #flat>) -> tensor<1xf32, #tw.layout<register = [], lane = [0, 0, 0, 0, 0], warp = [0, 0], block = []>>
+      %a = tw.expand_dims %sum, 1 : tensor<1xf32, #tw.layout<register = [], lane = [0, 0, 0, 0, 0], warp = [0, 0], block = []>> -> tensor<1x1xf32, #tw.layout<register = [], lane = [0, 0, 0, 0, 0], warp = [0, 0], block = []>>
+      %b = tw.broadcast %a : tensor<1x1xf32, #tw.layout<register = [], lane = [0, 0, 0, 0, 0], warp = [0, 0], block = []>> -> tensor<1x8192xf32, #flat>
+      %y = arith.mulf %x, %v2 : tensor<1x8192xf32, #flat>
+      %z = arith.mulf %y, %b : tensor<1x8192xf32, #flat>
+      %s = arith.addf %z, %w2 : tensor<1x8192xf32, #flat>
+      tw.store %p, %s : tensor<1x8192x!tw.ptr<f32>, #flat>, tensor<1x8192xf32, #flat>
+    }
+    return
+  }
+  func.func @kept(%p: tensor<8192x!tw.ptr<f32>, #flat>, %q: tensor<8192x!tw.ptr<f16>, #flat>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %v = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %v1 = arith.extf %v : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %w1 = arith.extf %w : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    scf.for %i = %zero to %n step %one : i32 {
+      %x = tw.load %p : tensor<8192x!tw.ptr<f32>, #flat> -> tensor<8192xf32, #flat>
+      %y = arith.mulf %x, %v1 : tensor<8192xf32, #flat>
+      tw.store %p, %y : tensor<8192x!tw.ptr<f32>, #flat>, tensor<8192xf32, #flat>
+    }
+    scf.for %i = %zero to %n step %one : i32 {
+      %x = tw.load %p : tensor<8192x!tw.ptr<f32>, #flat> -> tensor<8192xf32, #flat>
+      %y = arith.mulf %x, %w1 : tensor<8192xf32, #flat>
+      tw.store %p, %y : tensor<8192x!tw.ptr<f32>, #flat>, tensor<8192xf32, #flat>
+    }
+    tw.store %p, %w1 : tensor<8192x!tw.ptr<f32>, #flat>, tensor<8192xf32, #flat>
+    return
   }
 }
