@@ -88,7 +88,8 @@ static constexpr int maxLog2SharedRows = 2;
 
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
                            int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks,
-                           const std::vector<int> &log2Repeats, bool hasShortRuns) {
+                           const std::vector<int> &log2Repeats, bool hasShortRuns,
+                           bool hasColumns) {
   BitDealer dealer(log2Shape);
   if (order.empty()) {
     dealer.copy(InDim::Lane, log2WarpSize);
@@ -128,7 +129,7 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
   int log2Rows = 0;
   for (size_t i = 1; i < order.size(); ++i)
     log2Rows += dealer.left(order[i]);
-  bool sharesRows = log2Warps > log2Rows && log2Rows <= maxLog2SharedRows;
+  bool sharesRows = log2Warps + hasColumns > log2Rows && log2Rows <= maxLog2SharedRows;
   for (size_t i = 0; i < order.size(); ++i) {
     int dim = order[(i + !sharesRows) % order.size()];
     int warps = std::min(log2Warps, dealer.left(dim));

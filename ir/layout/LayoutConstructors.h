@@ -34,8 +34,8 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 
 /// A blocked layout for global accesses: up to `vectorElements` (a power of
 /// two) per thread along order[0], lanes along the fastest dimensions, warps
-/// along the slower ones, or along order[0] where they would share a few rows. The vector shrinks until every thread has an element
-/// of its own, because idle lanes cost more than narrow accesses.
+/// along the slower ones, or along order[0] where they would share a few rows. The vector shrinks
+/// until every thread has an element of its own, because idle lanes cost more than narrow accesses.
 /// Blocks of a cluster take the highest bits, of the slowest dimension first, so that
 /// each has whole rows where there are enough; but only as many as leave an element
 /// for every thread. Otherwise they hold copies.
@@ -44,9 +44,12 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 /// `hasShortRuns`: what lies side by side along order[0] is less than a sector of memory. The next
 /// row is taken to have the rest, so a warp whose lanes are in one row has rows that follow one
 /// another, not every n-th.
+/// `hasColumns`: the kernel holds much for each column. A few rows are shared then as well where
+/// each warp could have one.
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
                            int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks = 0,
-                           const std::vector<int> &log2Repeats = {}, bool hasShortRuns = false);
+                           const std::vector<int> &log2Repeats = {}, bool hasShortRuns = false,
+                           bool hasColumns = false);
 /// A layout for tiles that go from memory where order[0] is fastest to shared memory where
 /// `dimOfRows` is. A thread has blocks of 2^log2Block elements along each of the two, order[0] in
 /// the lowest bits. A warp has 2^log2Run blocks along order[0] by as many along `dimOfRows` as its

@@ -51,6 +51,9 @@ private:
   /// For a tile of pairs, each in one thread.
   ir::LayoutAttr coalescedPairs(const MemoryAccess &access) const;
   void collectAccesses(mlir::func::FuncOp function);
+  /// Whether the kernel holds several vectors that have an element for each column of a tile with
+  /// rows of so many.
+  bool hasColumns(int64_t length) const;
   ir::LayoutAttr makeLayout(mlir::RankedTensorType type, const std::vector<int> &order, int vector,
                             const std::vector<int> &log2Repeats = {},
                             bool hasShortRuns = false) const;
@@ -62,6 +65,8 @@ private:
   /// The number of blocks that share tiles; 0 where all have copies.
   int log2Blocks;
   int64_t mostElements = 0;
+  /// Loads and stores of vectors, by their length.
+  llvm::DenseMap<int64_t, int> numVectors;
   llvm::DenseMap<mlir::Operation *, MemoryAccess> accesses;
   /// Elements next to each other that loads give a thread, where one instruction loads fewer.
   llvm::DenseMap<mlir::Operation *, int> threadRuns;

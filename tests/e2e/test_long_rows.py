@@ -128,6 +128,41 @@ def test_weights_of_a_loop_take_half_the_registers(name, is_narrow):
 
 
 @tilewright.jit
+def norm_gradient_kernel(x_ptr, g_ptr, w_ptr, dx_ptr, dw_ptr, trips, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    columns = tl.arange(0, COLUMNS)
+    weight = tl.load(w_ptr + columns).to(tl.float32)[None, :]
+    sums = tl.zeros([COLUMNS], tl.float32)
+    for trip in range(trips):
+        rows = trip * ROWS + tl.arange(0, ROWS)
+        offsets = rows[:, None] * COLUMNS + columns[None, :]
+        x, g = tl.load(x_ptr + offsets).to(tl.float32), tl.load(g_ptr + offsets).to(tl.float32)
+        r = tl.rsqrt(tl.sum(x * x, axis=1) / COLUMNS + 1e-5)[:, None]
+        sums += tl.sum(x * g * r, axis=0)
+        tl.store(dx_ptr + offsets, r * g * weight - r * r * r * x * tl.sum(x * g * weight, axis=1)[:, None] / COLUMNS)
+    tl.store(dw_ptr + columns, sums)
+
+
+@pytest.mark.parametrize("rows, warps", [(4, 4), (2, 2), (2, 4), (4, 2)])
+def test_rows_that_warps_share(device, rows, warps):
+    """Weights and sums are there for each column, so as many rows as there are warps go to all of them."""
+    x, g, w = (random_values("float16", s, seed=n) for n, s in enumerate([(2 * rows, 1024), (2 * rows, 1024), 1024]))
+    dx, dw = device.empty(x.shape, x.dtype), device.empty(1024, np.float32)
+    arguments = [device.array(x), device.array(g), device.array(w), dx, dw, 2]
+    device.run(norm_gradient_kernel, (1,), *arguments, ROWS=rows, COLUMNS=1024, num_warps=warps)
+    x, g, w = (array.astype(np.float64) for array in (x, g, w))
+    r = 1 / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-5)
+    assert_near(device.numpy(dx), r * g * w - r**3 * x * (x * g * w).mean(axis=1, keepdims=True), ulps=1, absolute=2e-3)
+    assert_near(device.numpy(dw), (x * g * r).sum(axis=0), relative=1e-4, absolute=1e-4)
+
+
+def test_shared_rows_take_fewer_registers():
+    x, sums = np.zeros((8, 2048), np.float16), np.zeros(2048, np.float32)
+    arguments = [x, x, x[0], x, sums, 2, 4, 2048]
+    compiled = assemble_for(norm_gradient_kernel, "sm_90a", arguments, {"num_warps": 4})
+    assert compiled.metadata.n_spills == 0  # 96 bytes where each warp has a row
+
+
+@tilewright.jit
 def scaled_in_place_kernel(x_ptr, weight_ptr, columns, BLOCK: tl.constexpr):
     # What is loaded after the reduction is also what is stored.
     offsets = tl.arange(0, BLOCK)

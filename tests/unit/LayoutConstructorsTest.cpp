@@ -113,6 +113,24 @@ TEST(LayoutConstructors, CoalescedWithShortRuns) {
   EXPECT_EQ(layout, makeCoalesced({3, 9}, {0, 1}, 1, 5, 2));
 }
 
+// Four rows of 2048 for four warps: each has one, or, where much is held for each column, a part of
+// all. Two warps for the four rows have two in any case.
+TEST(LayoutConstructors, CoalescedWithColumns) {
+  LinearLayout rows = makeCoalesced({2, 11}, {1, 0}, 8, 5, 2);
+  EXPECT_EQ(rows.columns(InDim::Warp), (Columns{2048, 4096}));
+  LinearLayout layout = makeCoalesced({2, 11}, {1, 0}, 8, 5, 2, /*log2Blocks=*/0, {},
+                                      /*hasShortRuns=*/false, /*hasColumns=*/true);
+  EXPECT_EQ(layout.columns(InDim::Warp), (Columns{256, 512}));
+  EXPECT_EQ(layout.columns(InDim::Register), (Columns{1, 2, 4, 1024, 2048, 4096}));
+  layout = makeCoalesced({2, 11}, {1, 0}, 8, 5, 1, /*log2Blocks=*/0, {}, /*hasShortRuns=*/false,
+                         /*hasColumns=*/true);
+  EXPECT_EQ(layout, makeCoalesced({2, 11}, {1, 0}, 8, 5, 1));
+  // Eight rows for eight warps are too many to reduce in each thread.
+  layout = makeCoalesced({3, 11}, {1, 0}, 8, 5, 3, /*log2Blocks=*/0, {}, /*hasShortRuns=*/false,
+                         /*hasColumns=*/true);
+  EXPECT_EQ(layout, makeCoalesced({3, 11}, {1, 0}, 8, 5, 3));
+}
+
 // 32x128 f32, columns fastest in memory, rows in the buffer: 16 columns by two rows for each warp, and
 // a thread has columns of a few rows only.
 TEST(LayoutConstructors, TransposingSpreadsLanesOverBothDimensions) {
