@@ -196,6 +196,7 @@ module attributes {tw.num_warps = 1 : i32} {
 // What a loop alone needs is made again in each iteration, through views. A row of 64 registers is
 // added up; two weights of 64 leave room for two blocks, and narrow ones for three.
 // LOOP: remark: narrow-live-tile: applied, words=64, blocks={{[0-9]+}}, blocksThen={{[0-9]+}} (made again in each iteration from a narrower tile)
+// LOOP: remark: narrow-live-tile: applied, words=320, blocks=2, blocksThen=2 (made again in each iteration from a narrower tile)
 // LOOP: remark: narrow-live-tile: refused, words=32, blocks={{[0-9]+}}, blocksThen={{[0-9]+}} (a multiprocessor would hold no more blocks)
 // LOOP-LABEL: @weights
 // LOOP: %[[V:.*]] = tw.load %{{.*}} : tensor<8192x!tw.ptr<f16>
@@ -211,6 +212,10 @@ module attributes {tw.num_warps = 1 : i32} {
 // LOOP: %[[W2:.*]] = arith.extf %[[W1]]
 // LOOP: %[[W3:.*]] = tw.expand_dims %[[W2]]
 // LOOP: arith.addf %{{.*}}, %[[W3]]
+// Ten of 64 do not fit, whatever else there is.
+// LOOP-LABEL: @many
+// LOOP: scf.for
+// LOOP-COUNT-10: tw.opaque
 // Needed after the loop as well, or by itself too little to make room.
 // LOOP-LABEL: @kept
 // LOOP-NOT: tw.opaque
@@ -239,6 +244,45 @@ module attributes {tw.num_warps = 4 : i32} {
       %z = arith.mulf %y, %b : tensor<1x8192xf32, #flat>
       %s = arith.addf %z, %w2 : tensor<1x8192xf32, #flat>
       tw.store %p, %s : tensor<1x8192x!tw.ptr<f32>, #flat>, tensor<1x8192xf32, #flat>
+    }
+    return
+  }
+  func.func @many(%p: tensor<8192x!tw.ptr<f32>, #flat>, %q: tensor<8192x!tw.ptr<f16>, #flat>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %v0 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w0 = arith.extf %v0 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v1 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w1 = arith.extf %v1 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v2 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w2 = arith.extf %v2 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v3 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w3 = arith.extf %v3 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v4 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w4 = arith.extf %v4 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v5 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w5 = arith.extf %v5 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v6 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w6 = arith.extf %v6 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v7 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w7 = arith.extf %v7 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v8 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w8 = arith.extf %v8 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    %v9 = tw.load %q : tensor<8192x!tw.ptr<f16>, #flat> -> tensor<8192xf16, #flat>
+    %w9 = arith.extf %v9 : tensor<8192xf16, #flat> to tensor<8192xf32, #flat>
+    scf.for %i = %zero to %n step %one : i32 {
+      %y0 = tw.load %p : tensor<8192x!tw.ptr<f32>, #flat> -> tensor<8192xf32, #flat>
+      %y1 = arith.mulf %y0, %w0 : tensor<8192xf32, #flat>
+      %y2 = arith.mulf %y1, %w1 : tensor<8192xf32, #flat>
+      %y3 = arith.mulf %y2, %w2 : tensor<8192xf32, #flat>
+      %y4 = arith.mulf %y3, %w3 : tensor<8192xf32, #flat>
+      %y5 = arith.mulf %y4, %w4 : tensor<8192xf32, #flat>
+      %y6 = arith.mulf %y5, %w5 : tensor<8192xf32, #flat>
+      %y7 = arith.mulf %y6, %w6 : tensor<8192xf32, #flat>
+      %y8 = arith.mulf %y7, %w7 : tensor<8192xf32, #flat>
+      %y9 = arith.mulf %y8, %w8 : tensor<8192xf32, #flat>
+      %y10 = arith.mulf %y9, %w9 : tensor<8192xf32, #flat>
+      tw.store %p, %y10 : tensor<8192x!tw.ptr<f32>, #flat>, tensor<8192xf32, #flat>
     }
     return
   }

@@ -180,7 +180,8 @@ def shortened(text: str) -> str:
 def initialised_torch():
     torch = sys.modules.get("torch")
     try:
-        return torch if torch is not None and torch.cuda.is_initialized() else None
+        # A test may replace the first of the two; `synchronize` then fails by itself.
+        return torch if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
     except Exception:
         return None
 
