@@ -318,7 +318,7 @@ def TW_OpaqueOp : TW_PureOp<"opaque", [AllTypesMatch<["source", "result"]>, Elem
         %8 = tw.opaque %x : tensor<8xf32>
         %9 = tw.opaque %x for %i : tensor<8xf32>, i32
   }];
-  let arguments = (ins TW_Any:$source, Optional<AnySignlessInteger>:$iteration);
+  let arguments = (ins TW_Any:$source, Optional<AnySignlessIntegerOrIndex>:$iteration);
   let results = (outs TW_Any:$result);
   let assemblyFormat = "$source (`for` $iteration^)? attr-dict `:` type($result) (`,` type($iteration)^)?";
 }
