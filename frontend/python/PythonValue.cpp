@@ -160,10 +160,11 @@ Operand toOperand(py::handle object, const std::string &what) {
       fmt::format("{} must be a tensor or a number, got {}", what, describe(plain));
   // `pointers = (base + offsets,)`: Python's commas are easily overlooked.
   bool isOneInTuple = PyTuple_Check(plain.ptr()) && PyTuple_Size(plain.ptr()) == 1;
-  throw makeError(ErrorCode::E0120, fmt::arg("message", message),
-                  fmt::arg("help", isOneInTuple
-                                       ? "a comma at its end makes a tuple of a value; leave it out"
-                                       : "pass a value of the kernel or a Python number"));
+  throw makeError(
+      ErrorCode::E0120, fmt::arg("message", message),
+      fmt::arg("help", isOneInTuple
+                           ? "a value with a comma behind it is a tuple; leave the comma out"
+                           : "pass a value of the kernel or a Python number"));
 }
 
 semantic::Value toValue(semantic::Semantic &semantic, py::handle object, const std::string &what) {

@@ -73,7 +73,7 @@ def mask_of_text(x):
 
 @CASES.add(
     "[E0120] tl.load: pointer must be a tensor or a number, got tuple",
-    "a comma at its end makes a tuple of a value; leave it out",
+    "a value with a comma behind it is a tuple; leave the comma out",
     "tl.load(pointers)",
     x=f32(),
 )
