@@ -49,6 +49,18 @@ class KernelInterface(Generic[T]):
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
 
 
+def compiled_by(name):
+    """A property of a kernel that is part of how it is compiled: once it is set, launches and warm-ups look again."""
+    place = "_" + name
+
+    def change(kernel, value):
+        kernel.__dict__[place] = value
+        kernel.__dict__.pop("_compiled_form", None)
+        kernel._clear_table()
+
+    return property(lambda kernel: kernel.__dict__.get(place), change)
+
+
 def is_kernel(value) -> bool:
     """Whether a value is a kernel itself: a function that `@jit` has made, or what stands for one."""
     return getattr(type(value), "__tilewright_kernel__", False)

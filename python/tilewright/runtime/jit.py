@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`@jit` and the object it makes.
 
-`JITFunction` derives from the native `KernelDispatcher`: `kernel[grid](...)` is C++
-from the subscript to the driver call as long as the specialisation is known. This
-module is the rest: source, signature, and the slow path that compiles.
+`JITFunction` derives from the native `KernelDispatcher`: `kernel[grid](...)` is C++ from the subscript to the driver call
+as long as the specialisation is known. This module is the rest: source, signature, and the slow path that compiles.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ..lazy_names import deferred, lazy_names
 from . import checks
 from .arguments import elements_spanned
 from .dependencies import digest, digest_of_text
-from .interface import KernelInterface, T
+from .interface import KernelInterface, T, compiled_by
 from .launch_method import LaunchableType
 from .lookups import compilation_of
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
@@ -120,6 +119,7 @@ class JITFunction(_core.KernelDispatcher, SourcedFunction, KernelInterface[T], m
     """A Python function that is compiled per specialisation and launched on a grid."""
 
     __tilewright_kernel__ = True
+    debug = compiled_by("debug")
     # What such libraries compile with, where Triton has it.
     ASTSource, CompiledKernel, compile = ASTSource, CompiledKernel, staticmethod(compile)
 

@@ -123,6 +123,7 @@ class JITFunction(Generic[_P, _R]):
         remembered: later launches check that they are still the same."""
     def is_annotated_constexpr(self, name: Any) -> Any:
         """Whether the module annotates the name as one: `N: tl.constexpr = 4`."""
+    debug: Any
     ASTSource: Any
     CompiledKernel: Any
     compile: Any

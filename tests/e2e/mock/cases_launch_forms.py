@@ -55,6 +55,22 @@ def test_loading_does_not_break_the_capture_of_another_thread(mock):
     assert mock.count == 1
 
 
+def test_debug_that_is_set_later(mock, compiler):
+    """Launches and warm-ups with it find no kernel that was compiled without it."""
+    add = make_kernel()
+
+    def ask():
+        return [add[(1,)](*tensors(), 1000, BLOCK=128), add.warmup(*tensors(), 1000, BLOCK=128, grid=(1,))]
+
+    before = ask()
+    add.debug = True
+    after = ask()
+    add.debug = None
+    assert [call["options"]["debug"] for call in compiler.calls] == [False, True]
+    assert before[0] is before[1] and after[0] is after[1] and after[0] is not before[0]
+    assert ask() == before and len(compiler.calls) == 2
+
+
 # -- attributes of a launch -----------------------------------------------------------
 
 
