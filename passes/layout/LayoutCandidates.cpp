@@ -30,9 +30,10 @@ static constexpr int defaultVectorElements = 4;
 static constexpr int64_t mostReducedInThread = 32;
 
 /// Vectors for each column of a row by which it is better to share the rows among the warps than to
-/// have one in each, although these reduce without waiting for each other. Norms of 2048 columns in
-/// 4 warps, 4 rows each: with weights, sums of their gradient or a second factor 0.73 to 0.95 of the
-/// time, with one vector 0.92 to 1.10; softmax, which has none, 1.00 to 1.06 (H200, 2026-11-29).
+/// have one in each, although these reduce without waiting for each other. Norms of 512 to 4096
+/// columns, 2 or 4 rows and as many warps: with weights and a bias, a second factor or sums of their
+/// gradient 0.73 to 1.00 of the time, with one vector 0.92 to 1.10; softmax, which has none, 0.98 to
+/// 1.06 (H200, 2026-11-29).
 static constexpr int manyColumns = 2;
 
 LinearLayout linearLayout(LayoutAttr layout, Value tile) {

@@ -79,7 +79,7 @@ constexpr int64_t fewBlocks = 2;
 constexpr int64_t overflowingWords = 64;
 
 /// Registers that a loop lacks by which its tiles are better made again in each iteration. Gradients
-/// of norms of 1024 and 4096 bf16 columns, which lack 31, take 1.03 of the time then, quantisation
+/// of norms of 1024 and 4096 bf16 columns, which lack 31, take 1.03 and 1.04 of the time then, quantisation
 /// that lacks 41 takes 1.08, and a gradient of 8192 columns, which lacks 108, 0.90 (H200,
 /// 2026-11-29). The number between is a guess.
 constexpr int64_t manyMissingWords = 64;
@@ -185,6 +185,11 @@ private:
     return forecastBlocks(context.target, threads, words, RegisterContext::Row, /*sharedBytes=*/0);
   }
 
+  static const char *whyRefused(int64_t blocks) {
+    return blocks > manyBlocks ? "a multiprocessor holds many blocks already"
+                               : "a multiprocessor would hold no more blocks";
+  }
+
   /// Whether more is alive at `place` than a thread has registers.
   bool overflows(Operation *place) {
     if (!registers)
@@ -210,8 +215,7 @@ private:
                              false,
                              {},
                              {{"words", wide}, {"blocks", before}, {"blocksThen", after}},
-                             before > manyBlocks ? "a multiprocessor holds many blocks already"
-                                                 : "a multiprocessor would hold no more blocks"});
+                             whyRefused(before)});
       return false;
     }
     if (before <= fewBlocks)
@@ -311,8 +315,7 @@ private:
                           {},
                           {{"words", found.savedWords}, {"blocks", before}, {"blocksThen", after}},
                           isBetter ? "made again in each iteration from a narrower tile"
-                          : before > manyBlocks ? "a multiprocessor holds many blocks already"
-                                                : "a multiprocessor would hold no more blocks"});
+                                   : whyRefused(before)});
     return isBetter;
   }
 

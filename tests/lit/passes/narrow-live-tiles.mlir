@@ -194,7 +194,7 @@ module attributes {tw.num_warps = 1 : i32} {
 
 //--- loop.mlir
 // What a loop alone needs is made again in each iteration, through views. A row of 64 registers is
-// added up; two weights of 64 leave room for two blocks, and narrow ones for three.
+// added up; two weights of 64 leave room for fewer blocks than narrow ones.
 // LOOP: remark: narrow-live-tile: applied, words=64, blocks={{[0-9]+}}, blocksThen={{[0-9]+}} (made again in each iteration from a narrower tile)
 // LOOP: remark: narrow-live-tile: applied, words=320, blocks=2, blocksThen=2 (made again in each iteration from a narrower tile)
 // LOOP: remark: narrow-live-tile: refused, words=32, blocks={{[0-9]+}}, blocksThen={{[0-9]+}} (a multiprocessor would hold no more blocks)

@@ -180,7 +180,7 @@ def shortened(text: str) -> str:
 def initialised_torch():
     torch = sys.modules.get("torch")
     try:
-        # A test may replace the first of the two; `synchronize` then fails by itself.
+        # A test may replace the first question to say that there is no GPU; `synchronize` would fail then.
         return torch if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
     except Exception:
         return None
