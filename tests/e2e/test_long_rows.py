@@ -8,6 +8,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from tilewright.language.extra import libdevice
 from harness.assemble import assemble_for
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
@@ -287,6 +288,38 @@ def test_a_multiprocessor_is_filled_with_threads():
     assert 0 < compiled.metadata.n_regs <= 32 and compiled.metadata.n_spills == 0
     few = assemble_for(logarithm_kernel, "sm_90a", [x, x, 128], {"num_warps": 4})
     assert not [remark for remark in few.remarks if "register-limit" in remark]
+
+
+@tilewright.jit
+def scaled_row_kernel(x_ptr, scale_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + tl.program_id(0) * BLOCK + offsets).to(tl.float32)
+    scale = tl.load(scale_ptr + offsets).to(tl.float32)
+    x -= tl.sum(x) / BLOCK
+    x *= tl.rsqrt(tl.sum(x * x) / BLOCK + 1e-5)
+    tl.store(out_ptr + tl.program_id(0) * BLOCK + offsets, x * scale + scale)
+
+
+@tilewright.jit
+def gelu_kernel(x_ptr, gate_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets).to(tl.float32)
+    y = libdevice.tanh(0.8 * (x + 0.045 * x * x * x))
+    tl.store(out_ptr + offsets, 0.5 * x * (1 + y) * tl.load(gate_ptr + offsets).to(tl.float32))
+
+
+def test_blocks_that_wait_for_their_warps_are_more():
+    """Between reductions a block loads nothing; without an exchange the loads in flight need their registers."""
+
+    def threads(kernel, size, num_warps):
+        row = np.zeros(size, np.float16)
+        compiled = assemble_for(kernel, "sm_90a", [row, row, row, size], {"num_warps": num_warps})
+        assert compiled.metadata.n_spills == 0
+        registers = -(-compiled.metadata.n_regs // 8) * 8
+        return 65536 // (32 * num_warps * registers) * 32 * num_warps
+
+    assert threads(scaled_row_kernel, 8192, 16) >= 2048
+    assert threads(gelu_kernel, 8192, 8) == 1024
 
 
 @tilewright.jit
