@@ -15,6 +15,8 @@
 
 #include "codegen/lower/Lowering.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -88,16 +90,19 @@ public:
     }
   }
 
-  /// The results of one group.
-  Registers lower(llvm::ArrayRef<Value> group) {
+  /// The results of one group. Fails where an immediate is no constant.
+  FailureOr<Registers> lower(llvm::ArrayRef<Value> group) {
     unsigned pack = op.getPack();
     llvm::SmallVector<Value> operands;
     for (auto [index, source] : llvm::enumerate(op.getSources())) {
       Packing packing(lowering, getElementTypeOrSelf(source.getType()), pack);
       llvm::ArrayRef<Value> elements = group.slice(index * pack, pack);
-      for (; !elements.empty(); elements = elements.drop_front(packing.perOperand))
-        operands.push_back(
-            toOperand(elements.take_front(packing.perOperand), packing, inputs[operands.size()]));
+      for (; !elements.empty(); elements = elements.drop_front(packing.perOperand)) {
+        Type type = inputs[operands.size()];
+        if (!type && !llvm::all_of(elements, isConstant))
+          return notConstant(index);
+        operands.push_back(toOperand(elements.take_front(packing.perOperand), packing, type));
+      }
     }
     std::string constraints = op.getConstraints().str();
     if (!op.getIsPure())
@@ -115,10 +120,22 @@ public:
   }
 
 private:
-  /// The register type of a constraint's letter.
+  static bool isConstant(Value element) { return matchPattern(element, m_Constant()); }
+
+  LogicalResult notConstant(size_t index) {
+    InFlightDiagnostic error = op->emitError("[E0117] tl.inline_asm_elementwise: argument ")
+                               << index << " has a constraint for constants, 'n' or 'i'";
+    error.attachNote() << "pass a constant, or use h, r or l for a register";
+    return error;
+  }
+
+  /// The register type of a constraint's letter, none for immediates, which have that of the value.
   Type typeOf(llvm::StringRef constraint) {
     OpBuilder &builder = lowering.builder;
     switch (constraint.front()) {
+    case 'i':
+    case 'n':
+      return Type();
     case 'b':
       return builder.getI1Type();
     case 'c':
@@ -156,6 +173,8 @@ private:
       Value shifted = builder.create<LLVM::ShlOp>(lowering.loc, wide, distance);
       packed = builder.create<LLVM::OrOp>(lowering.loc, packed, shifted);
     }
+    if (!operandType)
+      return packed;
     return lowering.fromBits(resize(packed, operandType.getIntOrFloatBitWidth()), operandType);
   }
 
@@ -190,10 +209,8 @@ static LogicalResult lowerInlineAsm(Operation *op, FunctionLowering &lowering) {
     return error;
   }
   AssemblyLowering group(assembly, lowering);
-  if (op->getNumResults() == 0) {
-    group.lower({});
-    return success();
-  }
+  if (op->getNumResults() == 0)
+    return group.lower({});
   return lowerGroups(op, lowering, assembly.getPack(),
                      [&](llvm::ArrayRef<Value> registers) -> FailureOr<Registers> {
                        return group.lower(registers);

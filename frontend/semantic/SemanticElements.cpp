@@ -107,11 +107,11 @@ static void checkConstraints(const std::string &constraints, int64_t outputs, in
       continue;
     bool isOutput = entry[0] == '=';
     size_t letter = entry.find_first_not_of("=&");
-    constexpr std::string_view letters = "bchrlfd0123456789";
+    constexpr std::string_view letters = "bchrlfdin0123456789";
     if (letter == std::string::npos || letters.find(entry[letter]) == std::string_view::npos)
-      throwInvalidArgument(
-          "use h, r, l for integer registers of 16, 32 and 64 bits, f and d for floats",
-          "tl.inline_asm_elementwise: constraint '{}' is not known", entry);
+      throwInvalidArgument("use h, r, l for integer registers of 16, 32 and 64 bits, f and d for "
+                           "floats, n for constants",
+                           "tl.inline_asm_elementwise: constraint '{}' is not known", entry);
     ++found[isOutput ? 0 : 1];
   }
   if (found[0] != outputs || found[1] != inputs)

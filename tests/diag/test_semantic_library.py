@@ -228,7 +228,7 @@ def missing_constraint(x):
 
 @CASES.add(
     "[E0117] tl.inline_asm_elementwise: constraint 'x' is not known",
-    "use h, r, l for integer registers of 16, 32 and 64 bits, f and d for floats",
+    "use h, r, l for integer registers of 16, 32 and 64 bits, f and d for floats, n for constants",
     'tl.inline_asm_elementwise("", "=r,x", [tl.program_id(0)], tl.int32, True, 1)',
     x=i32(),
 )

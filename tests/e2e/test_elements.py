@@ -186,6 +186,26 @@ def test_assembly(device, name, code, constraints, pack, n):
 
 
 @tilewright.jit
+def immediates_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    TABLE: tl.constexpr = (0xF0 & 0xCC) | 0xAA
+    bits = tl.inline_asm_elementwise(
+        "lop3.b32 $0, $1, $2, $3, $4;", "=r,r,n,i,n", [tl.load(x_ptr + i), 0x000F000F, 0x64006400, TABLE], tl.int32, True, 1
+    )
+    tl.store(out_ptr + i, tl.inline_asm_elementwise("add.s64 $0, $1, $2;", "=l,l,n", [bits.to(tl.int64), 1 << 40], tl.int64, True, 1))
+
+
+def test_constants_become_immediates(device):
+    """A table of lop3 has to be one."""
+    if device.is_interpreter:
+        pytest.skip("inline assembly is for GPUs")
+    x = exact_values("int32", 256) * 12345
+    out = device.empty(256, np.int64)
+    device.run(immediates_kernel, (1,), device.array(x), out, 256)
+    assert_same(device.numpy(out), (x & 0x000F000F | 0x64006400).astype(np.int64) + (1 << 40))
+
+
+@tilewright.jit
 def unpack_kernel(x_ptr, low_ptr, high_ptr, N: tl.constexpr):
     """Nibbles of bytes as two tiles of f32: results wider than what goes in."""
     i = tl.arange(0, N)
