@@ -99,6 +99,7 @@ def is_hip() -> bool:
 
 is_hip_cdna = is_hip_cdna2 = is_hip_cdna3 = is_hip_cdna4 = is_hip_cdna3_or_newer = is_hip
 is_hip_rdna = is_hip_rdna3 = is_hip_rdna4 = is_hip_gfx11 = is_hip_gfx12 = is_hip_gfx1250 = is_xpu = is_hip
+is_hip_mi200 = is_hip_mi300 = is_hip_mi350 = is_hip
 
 
 def get_arch() -> str:

@@ -75,6 +75,7 @@ MODULES = {
     "experimental": ("Gluon", "write the kernel in tilewright.language, which chooses layouts itself"),
     "language.extra.intel": ("Intel GPUs", "use tilewright.language.extra.cuda or extra.libdevice"),
     "language.extra.tlx": ("another fork", "use tilewright.language"),
+    "tools.experimental_descriptor": (_EXPERIMENTAL, "use tilewright.tools.tensor_descriptor.TensorDescriptor"),
 }
 
 

@@ -118,6 +118,11 @@ def test_mark_of_descriptors(arch):
         getattr(tilewright._internal_testing, "requires_tea")
 
 
+@pytest.mark.parametrize("name", ["is_hip", "is_hip_cdna4", "is_hip_mi200", "is_hip_mi300", "is_hip_mi350", "is_xpu"])
+def test_no_gpu_of_another_maker(name):
+    assert getattr(helpers, name)() is False
+
+
 def leave(code):
     sys.stderr.write("last words")
     sys.stderr.flush()
