@@ -7,6 +7,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from harness.assemble import assemble_for
 from harness.compare import assert_same
 from harness.element_types import NUMPY_TYPES, exact_values, random_values
 from tilewright import errors
@@ -189,10 +190,10 @@ def test_assembly(device, name, code, constraints, pack, n):
 def immediates_kernel(x_ptr, out_ptr, N: tl.constexpr):
     i = tl.arange(0, N)
     TABLE: tl.constexpr = (0xF0 & 0xCC) | 0xAA
-    bits = tl.inline_asm_elementwise(
-        "lop3.b32 $0, $1, $2, $3, $4;", "=r,r,n,i,n", [tl.load(x_ptr + i), 0x000F000F, 0x64006400, TABLE], tl.int32, True, 1
-    )
-    tl.store(out_ptr + i, tl.inline_asm_elementwise("add.s64 $0, $1, $2;", "=l,l,n", [bits.to(tl.int64), 1 << 40], tl.int64, True, 1))
+    arguments = [tl.load(x_ptr + i), 0x000F000F, 0x64006400, TABLE]
+    bits = tl.inline_asm_elementwise("lop3.b32 $0, $1, $2, $3, $4;", "=r,r,n,i,n", arguments, tl.int32, True, 1)
+    wide = tl.inline_asm_elementwise("add.s64 $0, $1, $2;", "=l,l,n", [bits.to(tl.int64), 1 << 40], tl.int64, True, 1)
+    tl.store(out_ptr + i, wide)
 
 
 def test_constants_become_immediates(device):
@@ -203,6 +204,19 @@ def test_constants_become_immediates(device):
     out = device.empty(256, np.int64)
     device.run(immediates_kernel, (1,), device.array(x), out, 256)
     assert_same(device.numpy(out), (x & 0x000F000F | 0x64006400).astype(np.int64) + (1 << 40))
+
+
+@tilewright.jit
+def no_immediate_kernel(x_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x_ptr + i, tl.inline_asm_elementwise("add.s32 $0, $1, $2;", "=r,r,n", [i, tl.load(x_ptr + i)], tl.int32, True, 1))
+
+
+def test_immediates_are_constants():
+    with pytest.raises(errors.InvalidArgument) as told:
+        assemble_for(no_immediate_kernel, "sm_90a", [np.zeros(64, np.int32), 64], {})
+    assert "[E0117] tl.inline_asm_elementwise: argument 1 has a constraint for constants, 'n' or 'i'" in str(told.value)
+    assert told.value.help == "pass a constant, or use h, r or l for a register"
 
 
 @tilewright.jit

@@ -64,6 +64,8 @@ WHEELS = [
     "pytest_check",
     "entmax",
     "torch-einops-utils",
+    "einx",
+    "filecheck",
 ]
 
 

@@ -550,8 +550,9 @@ def inline_asm_elementwise(asm: str, constraints: str, args: Any, dtype: Any, is
     """PTX for each group of `pack` elements of the broadcast `args`.
 
     `constraints` are LLVM's ("=r,r,r"): a register per 32 bits of a group, outputs
-    first; narrower elements share one. `dtype` is the type of the result, or a tuple
-    for several. Without `is_pure` the code is kept in place and not repeated."""
+    first; narrower elements share one. An argument whose constraint is n or i is a
+    constant, written into the code. `dtype` is the type of the result, or a tuple for
+    several. Without `is_pure` the code is kept in place and not repeated."""
 
 
 def extern_elementwise(lib_name: Any, lib_path: Any, args: Any, arg_type_symbol_dict: Any, is_pure: bool) -> Any:
