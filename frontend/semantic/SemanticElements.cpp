@@ -106,12 +106,23 @@ static void checkConstraints(const std::string &constraints, int64_t outputs, in
     if (entry.empty() || entry[0] == '~') // clobbers
       continue;
     bool isOutput = entry[0] == '=';
-    size_t letter = entry.find_first_not_of("=&");
-    constexpr std::string_view letters = "bchrlfdin0123456789";
-    if (letter == std::string::npos || letters.find(entry[letter]) == std::string_view::npos)
+    size_t first = entry.find_first_not_of("=&");
+    char letter = first == std::string::npos ? ' ' : entry[first];
+    constexpr std::string_view registers = "bchrlfd", immediates = "in";
+    bool isRegister = registers.find(letter) != std::string_view::npos;
+    bool isImmediate = immediates.find(letter) != std::string_view::npos;
+    bool isTied = letter >= '0' && letter <= '9';
+    if (!isRegister && !isImmediate && !isTied)
       throwInvalidArgument("use h, r, l for integer registers of 16, 32 and 64 bits, f and d for "
                            "floats, n for constants",
                            "tl.inline_asm_elementwise: constraint '{}' is not known", entry);
+    if (isOutput && !isRegister)
+      throwInvalidArgument("use h, r, l, f or d",
+                           "tl.inline_asm_elementwise: output '{}' names no register", entry);
+    if (isTied && letter - '0' >= found[0])
+      throwInvalidArgument("count outputs from 0",
+                           "tl.inline_asm_elementwise: input '{}' names none of the {} outputs",
+                           entry, found[0]);
     ++found[isOutput ? 0 : 1];
   }
   if (found[0] != outputs || found[1] != inputs)

@@ -236,6 +236,26 @@ def unknown_constraint(x):
     tl.store(x, tl.inline_asm_elementwise("", "=r,x", [tl.program_id(0)], tl.int32, True, 1))
 
 
+@CASES.add(
+    "[E0117] tl.inline_asm_elementwise: output '=n' names no register",
+    "use h, r, l, f or d",
+    'tl.inline_asm_elementwise("", "=n,r", [tl.program_id(0)], tl.int32, True, 1)',
+    x=i32(),
+)
+def constant_result(x):
+    tl.store(x, tl.inline_asm_elementwise("", "=n,r", [tl.program_id(0)], tl.int32, True, 1))
+
+
+@CASES.add(
+    "[E0117] tl.inline_asm_elementwise: input '1' names none of the 1 outputs",
+    "count outputs from 0",
+    'tl.inline_asm_elementwise("", "=r,1", [tl.program_id(0)], tl.int32, True, 1)',
+    x=i32(),
+)
+def tied_to_nothing(x):
+    tl.store(x, tl.inline_asm_elementwise("", "=r,1", [tl.program_id(0)], tl.int32, True, 1))
+
+
 @tilewright.jit
 def one_of_two(a, b):
     return a + b
