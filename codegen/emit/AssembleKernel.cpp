@@ -243,7 +243,8 @@ static LimitRules rulesFor(const CompiledModule &compiled, const RegisterNeeds &
   // loads nothing while it waits, and a block more makes up for a quarter of them: Liger-Kernel's
   // layer norm of 4096 columns took 76 us with 56 registers, 71 with 48; without an exchange a
   // GEGLU took 94 us with 63, 108 with 48 (bf16, 2^26 numbers, H200, November 2026).
-  int64_t sixteenths = compiled.sharedBytes ? 12 : 15;
+  bool isExchanged = compiled.numWarps > 1 && compiled.sharedBytes > 0;
+  int64_t sixteenths = isExchanged ? 12 : 15;
   int64_t forecast =
       std::min(needs.forecast * sixteenths / 16, target.registersFor(needs.wantedThreads));
   return {target.multiprocessor.threads, std::max(least, forecast), acceptedSpillBytes, 0};

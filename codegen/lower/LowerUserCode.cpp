@@ -123,8 +123,8 @@ private:
   static bool isConstant(Value element) { return matchPattern(element, m_Constant()); }
 
   LogicalResult notConstant(size_t index) {
-    InFlightDiagnostic error = op->emitError("[E0117] tl.inline_asm_elementwise: argument ")
-                               << index << " has a constraint for constants, 'n' or 'i'";
+    InFlightDiagnostic error = op->emitError("[E0117] tl.inline_asm_elementwise: args[")
+                               << index << "] has a constraint for constants, 'n' or 'i'";
     error.attachNote() << "pass a constant, or use h, r or l for a register";
     return error;
   }

@@ -94,7 +94,7 @@ static int64_t registersOf(const DType &type, int64_t pack) {
   return bits >= 32 ? pack : std::max<int64_t>(1, pack * bits / 32);
 }
 
-/// E0117 where the constraints are not one per register, outputs first.
+/// E0117 where the constraints are not one per register, outputs first, or mean nothing there.
 static void checkConstraints(const std::string &constraints, int64_t outputs, int64_t inputs) {
   int64_t found[2] = {0, 0};
   size_t start = 0;

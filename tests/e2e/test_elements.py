@@ -215,7 +215,7 @@ def no_immediate_kernel(x_ptr, N: tl.constexpr):
 def test_immediates_are_constants():
     with pytest.raises(errors.InvalidArgument) as told:
         assemble_for(no_immediate_kernel, "sm_90a", [np.zeros(64, np.int32), 64], {})
-    assert "[E0117] tl.inline_asm_elementwise: argument 1 has a constraint for constants, 'n' or 'i'" in str(told.value)
+    assert "[E0117] tl.inline_asm_elementwise: args[1] has a constraint for constants, 'n' or 'i'" in str(told.value)
     assert told.value.help == "pass a constant, or use h, r or l for a register"
 
 
